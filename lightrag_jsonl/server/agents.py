@@ -1,4 +1,4 @@
-"""The Model Context Protocol at `/mcp/{index}`, for programs that act on a person's behalf."""
+"""The Model Context Protocol at `/mcp/{index}`, for programs acting on a person's behalf."""
 
 import importlib.util
 
@@ -45,7 +45,7 @@ async def answer_agent(call: Call) -> Response:
 
 
 def _check_arguments(call: Call) -> None:
-    """413 for a tool's argument that is longer than a question may be."""
+    """413 for a tool's argument longer than the limit of a question."""
     params = call.body.get("params")
     arguments = params.get("arguments") if isinstance(params, dict) else None
     limit = call.indexes.limits.question

@@ -1,6 +1,6 @@
-"""The first screen: what a collection is about, its names, and questions that it can answer.
+"""The first screen: the subject of a collection, the names, and answerable questions.
 
-No model is asked, and no key is needed: sentences are quoted, and questions are tried before they
+No model is asked, and no key is needed: sentences are quoted, and only questions tried with success
 are offered.
 """
 
@@ -59,7 +59,7 @@ QUESTION_WORDS: Final[Mapping[Language, QuestionWords]] = {
 
 
 class QuotedSentence(Struct):
-    """A sentence of a document, and the passage that it stands in."""
+    """A sentence of a document, and the passage around."""
 
     text: str
     chunk_id: str
@@ -69,8 +69,8 @@ class QuotedSentence(Struct):
 
 
 class BeginningBody(Struct):
-    """What a collection is about in quoted sentences, its most connected names, and questions that its
-    texts answer.
+    """The subject of a collection in quoted sentences, the most connected names, and questions
+    answered in the texts.
     """
 
     sentences: list[QuotedSentence]
@@ -79,7 +79,7 @@ class BeginningBody(Struct):
 
 
 async def get_beginning(call: Call) -> BeginningBody:
-    """What a collection is about, and questions to begin with; no model is asked."""
+    """The subject of a collection, and questions to begin with; no model is asked."""
     index = call.index
     generation = await read(index.rag.engine.store, lambda view: view.generation)
     if index.beginning is None or index.beginning[0] != generation:
@@ -108,7 +108,7 @@ async def _first_screen(index: Index) -> BeginningBody:
 
 
 def _is_telling(name: str) -> bool:
-    """Whether a name can be asked about: not a mark such as L4, nor a piece of markup."""
+    """Whether a name is fit for a question: not a mark such as L4, nor a piece of markup."""
     letters = [char for char in name if char.isalpha()]
     is_short = len(letters) < 2 if any(ord(char) > 0x2E7F for char in letters) else len(letters) < 3
     return not is_short and not re.search(r"[\[\](){}<>|`*#_/\\]", name)
@@ -123,7 +123,7 @@ def _spread(sentences: Sequence[QuotedSentence], count: int) -> list[QuotedSente
 async def _answered(
     index: Index, names: Sequence[EntityLine], words: QuestionWords
 ) -> AsyncIterator[str]:
-    """A question about one name and one about two, each if a sentence says something of all names in it."""
+    """A question about a name and a question about two, each if a sentence tells of all names inside."""
     relations = await _relations_of(index, names[:TRIED])
     about_two = [
         (
@@ -173,7 +173,7 @@ async def _quotes(
     names: Sequence[str] = (),
     sentences: int = SENTENCES,
 ) -> list[QuotedSentence]:
-    """The sentences with which a question is answered without a model."""
+    """The sentences in the answer to a question without a model."""
     param = QueryParam(
         mode=mode,
         hl_keywords=names or (question,),
@@ -203,7 +203,7 @@ async def _quotes(
 
 
 def _plain_words(text: str) -> str:
-    """A sentence without the marks of lists and tables around it, and with the words of its links only."""
+    """A sentence without surrounding marks of lists and tables, and with only the words of links."""
     words = LINK.sub(r"\1", without_markup(text)).replace("**", "")
     return " ".join(words.split()).strip("-*+>|# ")
 

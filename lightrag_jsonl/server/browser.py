@@ -1,4 +1,4 @@
-"""Runs a server, and opens its page in the browser once it answers."""
+"""Runs a server, and opens the page in the browser once the server answers."""
 
 import asyncio
 import contextlib
@@ -13,7 +13,7 @@ EVERY_ADDRESS: Final = ("0.0.0.0", "::", "")
 
 
 class PageServer(uvicorn.Server):
-    """A server that opens its page once it has started."""
+    """A server that opens the page after the start."""
 
     async def startup(self, sockets: Any = None) -> None:
         """Start to listen, then open the page."""
@@ -24,7 +24,7 @@ class PageServer(uvicorn.Server):
 
 
 def page_address(host: str, port: int) -> str:
-    """The address of the page for a browser on this machine."""
+    """The address of the page for a browser on the same machine."""
     name = "127.0.0.1" if host in EVERY_ADDRESS else host
     return f"http://[{name}]:{port}/" if ":" in name else f"http://{name}:{port}/"
 

@@ -42,7 +42,7 @@ class ChatMessage(Struct):
 
     @property
     def text(self) -> str:
-        """The text of the turn, without the list of sources that the server added to an answer."""
+        """The text of the turn, without the list of sources added to an answer by the server."""
         content = self.content or ""
         if not isinstance(content, str):
             content = "\n".join(str(part.get("text", "")) for part in content)
@@ -128,7 +128,7 @@ def last_question(turns: Sequence[ChatMessage], mode: Mode) -> tuple[str, QueryP
 
 
 def _without_slash_mode(text: str) -> tuple[str, Mode | None, str]:
-    """A question without the mode and the instructions before it, the mode, and the instructions."""
+    """A question without leading mode and instructions, the mode, and the instructions."""
     prefix = SLASH_MODE.match(text)
     if prefix is None:
         return text, None, ""
@@ -167,7 +167,7 @@ async def _stream_parts(
 
 
 async def _answer_from(index: Index, question: str, param: QueryParam) -> AnswerPieces:
-    """The answer of an index, followed by its sources and by the claims without one."""
+    """The answer of an index, followed by the sources and by the claims without a source."""
     async with contextlib.aclosing(index.ask(question, param)) as events:
         async for event in events:
             if isinstance(event, AnswerChunk) and event.text:

@@ -1,6 +1,6 @@
 """Connections of the server: how many there may be, and how long a client may be silent.
 
-uvicorn waits without end for the headers of a request and for a client that does not read, and
+uvicorn waits without end for the headers of a request and for a client that stops reading, and
 accepts connections until the process has no file left; asyncio then logs without end.
 """
 
@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 
 def most_connections() -> int:
-    """Half of the open files allowed to this process; databases and models need the other half."""
+    """Half of the open files allowed to the process; databases and models need the other half."""
     return min(max(_open_files() // 2, FEWEST_CONNECTIONS), MOST_CONNECTIONS)
 
 
@@ -35,7 +35,7 @@ def uvicorn_settings(
     header_seconds: float = HEADER_SECONDS,
     write_seconds: float = WRITE_SECONDS,
 ) -> dict[str, Any]:
-    """The settings of uvicorn for a server with these limits.
+    """The settings of uvicorn for a server with limits.
 
     The backlog is short, since asyncio accepts the whole backlog before a connection can be refused.
     """
@@ -54,8 +54,8 @@ def uvicorn_settings(
 
 
 class LimitedProtocol(H11Protocol):
-    """HTTP with limits. A connection above the limit takes the place of the oldest connection that
-    waits for a request; while no connection waits, the answer is a 503.
+    """HTTP with limits. A connection above the limit takes the place of the oldest connection
+    waiting for a request; while no connection waits, the answer is a 503.
     """
 
     limit_connections = MOST_CONNECTIONS
@@ -81,12 +81,12 @@ class LimitedProtocol(H11Protocol):
         self._stop(self._write_timer)
 
     def handle_events(self) -> None:
-        """Handle the received events; complete headers end their time limit."""
+        """Handle the received events; complete headers end the time limit."""
         super().handle_events()
         self._watch_headers()
 
     def pause_writing(self) -> None:
-        """Give a client that does not read some time, then drop the connection."""
+        """Give a client some time to read, then drop the connection."""
         super().pause_writing()
         self._write_timer = self.loop.call_later(self.limit_write_seconds, self.transport.abort)
 
@@ -146,7 +146,7 @@ class LimitedProtocol(H11Protocol):
 
 
 def _open_files() -> int:
-    """How many files this process may have open."""
+    """The most open files of the process."""
     try:
         import resource
     except ImportError:  # Windows

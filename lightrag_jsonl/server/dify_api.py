@@ -1,4 +1,4 @@
-"""Dify's protocol of external knowledge: `/retrieval`, which FastGPT and others speak, too."""
+"""Dify's protocol of external knowledge: `/retrieval`, also of FastGPT and other programs."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any, Final, Literal, TypeAlias
@@ -42,7 +42,7 @@ OWN_NAMES: Final = {"document_name": "title", "document_id": "id"}
 
 
 class RetrievalSetting(Struct):
-    """The number of passages, and the least score of one."""
+    """The number of passages, and the least score."""
 
     top_k: Annotated[int, Meta(ge=1, le=500)] = 10
     score_threshold: ScoreShare | None = None
@@ -57,14 +57,14 @@ class MetadataCondition(Struct):
 
 
 class MetadataConditions(Struct):
-    """Conditions on metadata of documents, of which all or any must be met."""
+    """Conditions on metadata of documents: all or any must be met."""
 
     conditions: list[MetadataCondition] | None = None
     logical_operator: Literal["and", "or"] = "and"
 
 
 class RetrievalRequest(Struct):
-    """A question to the index `knowledge_id`, which may also be `index:mode`."""
+    """A question to the index `knowledge_id`, also as `index:mode`."""
 
     knowledge_id: str
     query: Annotated[str, Meta(min_length=1)]
@@ -73,7 +73,7 @@ class RetrievalRequest(Struct):
 
 
 class RetrievalRecord(Struct):
-    """A passage; `score` is its share of the score of the best passage."""
+    """A passage; `score` is the share of the best passage's score."""
 
     content: str
     score: float
@@ -112,7 +112,7 @@ async def retrieve_records(call: Call) -> RetrievalBody:
 
 
 def where_of(conditions: MetadataConditions | None) -> dict[str, Json]:
-    """The conditions as `QueryParam.where`; `ConfigError` for one that filters cannot express."""
+    """The conditions as `QueryParam.where`; `ConfigError` for a condition beyond filters."""
     where: dict[str, Json] = {}
     listed = (conditions.conditions if conditions else None) or []
     if conditions and conditions.logical_operator == "or" and len(listed) > 1:
@@ -149,7 +149,7 @@ def _value(condition: MetadataCondition) -> Json:
 
 
 def _joined(field: str, earlier: Json, later: Json) -> Json:
-    """Two conditions on one field, such as the ends of a range."""
+    """Two conditions on a field, such as the ends of a range."""
     if earlier == {}:
         return later
     if isinstance(earlier, dict) and isinstance(later, dict) and not earlier.keys() & later.keys():

@@ -1,4 +1,4 @@
-"""Changes of the graph by hand, as a client asks for them."""
+"""Changes of the graph by hand, requested by a client."""
 
 from typing import Annotated, Literal
 
@@ -16,9 +16,10 @@ EditedWeight = Annotated[float, Meta(ge=0, le=1_000_000)]
 class GraphEdit(Struct, forbid_unknown_fields=True, omit_defaults=True):
     """A change of the entity `name`, or of the relation from `name` to `target`.
 
-    `merge` makes `name` another name of the entity `target`, `unmerge` undoes that. `separate` tells the
-    bearers of `name` apart: `bearers` has the ids of the documents of each, by a qualifier; `rejoin`
-    takes the qualifier off. Fields without a value stay as they are. `by` names the author of the change.
+    `merge` makes `name` another name of the entity `target`, `unmerge` undoes a merge. `separate`
+    tells the bearers of `name` apart: `bearers` has the ids of the documents of each, by a
+    qualifier; `rejoin` takes the qualifier off. Fields without a value are unchanged. `by` names
+    the author of the change.
     """
 
     action: Literal["edit", "delete", "merge", "unmerge", "separate", "rejoin"]
@@ -40,7 +41,7 @@ class HomonymParams(Struct, forbid_unknown_fields=True):
 
 
 class EditReport(Struct):
-    """What to do to undo a change: delete the document, unmerge the name, or rejoin each name."""
+    """The way to undo a change: delete the document, unmerge the name, or rejoin each name."""
 
     document: str | None = None
     unmerge: str | None = None
@@ -48,7 +49,7 @@ class EditReport(Struct):
 
 
 def check_edit(edit: GraphEdit) -> None:
-    """`ConfigError` if something is missing that the action needs."""
+    """`ConfigError` for a missing field of the action."""
     if edit.action == "merge" and edit.target is None:
         raise ConfigError("a merge needs a target: the entity of which `name` is another name")
     if edit.action == "separate" and not edit.bearers:
@@ -106,5 +107,5 @@ async def _edit(rag: AsyncLightRAG, edit: GraphEdit) -> str:
 
 
 async def get_homonyms(call: Call) -> list[Homonym]:
-    """Names with perhaps several bearers, the likeliest first; `separate` takes the bearers of one."""
+    """Names with perhaps several bearers, the likeliest first; `separate` takes the bearers of a name."""
     return list(await call.index.rag.entities.homonyms(limit=call.params.limit))

@@ -1,4 +1,4 @@
-"""The graph at a glance: its communities, or else its best connected entities, and the relations among these."""
+"""The graph at a glance: communities, or else the best connected entities, and relations."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -23,7 +23,8 @@ LARGEST_GRAPH: Final = 50_000  # entities; the communities of a larger one take 
 
 
 class CommunityLine(Struct):
-    """A community in a list: its title, its most central entities, and the numbers of all and of passages.
+    """A community in a list: title, most central entities, number of entities and number of
+    passages.
 
     With a report, `title` and `summary` are the report's.
     """
@@ -36,9 +37,9 @@ class CommunityLine(Struct):
 
 
 class OverviewBody(Struct):
-    """The communities, the largest first; their entities to draw, and the relations that connect them.
+    """The communities, the largest first, with the entities to draw and the relations in between.
 
-    `reports_missing` is the number of reports that the model could write; 0 without a model.
+    `reports_missing` is the number of reports left to write for the model; 0 without a model.
     """
 
     communities: list[CommunityLine]
@@ -48,7 +49,7 @@ class OverviewBody(Struct):
 
 
 async def graph_overview(index: Index) -> OverviewBody:
-    """The overview of an index; without communities, of its best connected entities."""
+    """The overview of an index; without communities, of the best connected entities."""
     directory = await index.directory()
     communities: Sequence[Community] = ()
     if len(directory) <= LARGEST_GRAPH:
@@ -84,7 +85,7 @@ def _missing_reports(index: Index, communities: Sequence[Community]) -> int:
 
 
 def relations_among(snapshot: Snapshot, keys: Iterable[str]) -> list[Relation]:
-    """The relations whose ends both have one of these keys, the heaviest first."""
+    """The relations with the keys of both ends among `keys`, the heaviest first."""
     entities = distinct_rows(column(snapshot.entity_ids(list(keys)).values()))
     relations = distinct_rows(snapshot.graph.relations_of(entities)[1])
     ends = snapshot.graph.ends(relations)

@@ -1,4 +1,4 @@
-"""The indexes of a server, with their jobs and running questions."""
+"""The indexes of a server, with jobs and running questions."""
 
 import asyncio
 import contextlib
@@ -39,9 +39,9 @@ class ServerLimits:
     """Limits of requests.
 
     `upload`, `body` and `jobs_bytes` are in bytes, `question` in characters, `job_seconds` in
-    seconds for a job; `questions`, `jobs` and `heavy` are numbers. `heavy` is for requests that read a
-    whole index, by the weight of their routes. `jobs_bytes` holds for what was sent for
-    all jobs of an index that are not done.
+    seconds for a job; `questions`, `jobs` and `heavy` are numbers. `heavy` limits the requests that
+    read a whole index, by the weight of the routes. `jobs_bytes` limits the contents of all open
+    jobs of an index.
     """
 
     upload: int = 100 * MEGABYTE
@@ -55,7 +55,7 @@ class ServerLimits:
 
 
 class EntityLine(msgspec.Struct, frozen=True):
-    """An entity in a list; `degree` is the number of its relations."""
+    """An entity in a list; `degree` is the number of relations."""
 
     name: str
     type: str
@@ -113,7 +113,7 @@ class Index:
         return stream.listen()
 
     def limited(self, param: QueryParam) -> QueryParam:
-        """The settings of a question, which may have no more chunks read than the index allows."""
+        """The settings of a question, with at most as many chunks to read as the index allows."""
         limit = self.rag.options.read_chunks
         read_chunks = limit if param.read_chunks is None else min(param.read_chunks, limit)
         return replace(param, read_chunks=read_chunks)
@@ -140,7 +140,7 @@ class Index:
         return stream
 
     async def directory(self) -> dict[str, EntityLine]:
-        """All entities by the key of their name, the most connected first."""
+        """All entities by the key of the name, the most connected first."""
 
         def load(snapshot: Snapshot) -> tuple[int, dict[str, EntityLine]]:
             if self._directory[0] == snapshot.generation:
@@ -158,7 +158,7 @@ class Index:
         return self._directory[1]
 
     async def find_entities(self, text: str, kind: str) -> list[EntityLine]:
-        """The entities of a type (all for "") with a text in the name, at its beginning first."""
+        """The entities of a type (all for "") with a text in the name; matches at the beginning come first."""
         text_key = name_key(text)
         directory = await self.directory()
         beginning: list[EntityLine] = []
@@ -173,7 +173,7 @@ class Index:
         return beginning + containing
 
     async def close(self) -> None:
-        """Close the index, and let another server have it."""
+        """Close the index, and release the lock of the server."""
         await self.rag.close()
         self._lock.close()
 
@@ -182,7 +182,7 @@ class Index:
 class Indexes:
     """The indexes of a server by name, and the number of questions being answered.
 
-    Models of the `setup` replace those that the indexes remember.
+    Models of the `setup` replace the remembered models of the indexes.
     """
 
     limits: ServerLimits = ServerLimits()
@@ -222,7 +222,7 @@ class Indexes:
 
     @contextlib.contextmanager
     def question(self, text: str) -> Iterator[None]:
-        """Count a question while it is answered; `Busy` above the limit, 413 for a long question."""
+        """Count a question until answered; `Busy` above the limit, 413 for a long question."""
         if not text.strip():
             raise ConfigError("the question is empty")
         if len(text) > self.limits.question:
@@ -236,8 +236,8 @@ class Indexes:
             self.in_flight -= 1
 
     def heavy_work(self, work: Awaitable[HandlerResult], weight: int) -> Awaitable[HandlerResult]:
-        """Work that reads a whole index, counted until it ends, also when its client has left: a thread
-        cannot be cancelled. `Busy` above the limit.
+        """Work that reads a whole index, counted until the end, even after the client has left: a
+        thread cannot be cancelled. `Busy` above the limit.
         """
         task = asyncio.ensure_future(work)
         if self.heavy_in_flight + weight > self.limits.heavy:

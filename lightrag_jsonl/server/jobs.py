@@ -1,7 +1,8 @@
-"""The jobs of an index, done one after the other by a child process.
+"""The jobs of an index, done in turn by a child process.
 
-A job is what a client asked for, and a row in the index. What was sent with it waits there as
-pending documents, in the same transaction, so that a job that was accepted outlives every process.
+A job is a client's request to change the index, and a row in the index. Documents sent with the
+request are stored as pending in the same transaction, so that an accepted job outlives every
+process.
 """
 
 import asyncio
@@ -75,7 +76,7 @@ class Job(msgspec.Struct):
     """A change of an index. Times are in seconds since 1970, `size` in bytes.
 
     `details`, called `about` in JSON, come from the client: the name and other fields of an upload,
-    the ids to delete, the change of an entity. `error` says why a job failed, or what a waiting job waits for.
+    the ids to delete, the change of an entity. `error` is the reason of a failure or of waiting.
     """
 
     id: str
@@ -104,7 +105,7 @@ class Job(msgspec.Struct):
 class WorkerMessage(msgspec.Struct):
     """A message of the child process about a job; a report or an error ends the job.
 
-    `locked` says that the job waits, since another process writes to the index.
+    `locked` means waiting for another process to end writing to the index.
     """
 
     progress: dict[str, Any] = {}
@@ -114,7 +115,7 @@ class WorkerMessage(msgspec.Struct):
 
 
 class JobContent:
-    """The body of a request, whose bytes count while they arrive."""
+    """The body of a request; the bytes count on arrival."""
 
     def __init__(self, file: IO[bytes], claim: Callable[[int], None]) -> None:
         self.file = file
@@ -122,25 +123,25 @@ class JobContent:
         self._claim = claim
 
     def write(self, piece: bytes) -> None:
-        """Append a piece; `Busy` if there is no room for it."""
+        """Append a piece; `Busy` without room for the piece."""
         self._claim(len(piece))
         self.size += len(piece)
         self.file.write(piece)
 
     def read(self) -> bytes:
-        """All of it."""
+        """The whole body."""
         self.file.seek(0)
         return self.file.read()
 
 
 class JobQueue:
-    """The jobs of an index, done in the order of their arrival.
+    """The jobs of an index, done in the order of arrival.
 
     Open jobs of a stopped or killed server are done after the next start, or by another server if
     several share the index: one of them does the jobs, all accept them. A job fails after
-    `seconds`, not counting the time for which another process writes to the index. `most_jobs` may
-    wait; what was sent for jobs that are not done has `most_bytes` at most. Models of the `setup`
-    replace those that the index remembers.
+    `seconds`, not counting the time of another process's writing to the index. At most `most_jobs`
+    wait; the contents of all open jobs have at most `most_bytes`. Models of the `setup` replace the
+    remembered models of the index.
     """
 
     def __init__(
@@ -188,7 +189,7 @@ class JobQueue:
         return self._job(row)
 
     def _job(self, row: StoredJob) -> Job:
-        """The job of a row; of the current job, how far it is."""
+        """The job of a row; the current job with progress."""
         if self._current is not None and self._current.id == row.id and not self._current.ended:
             return self._current
         try:
@@ -198,7 +199,7 @@ class JobQueue:
             return Job(id=row.id, kind="retry", created_at=0.0, state="failed", error=UNREADABLE)
 
     async def _next(self) -> Job | None:
-        """The job whose turn it is."""
+        """The job to do next."""
         while rows := await read(self._store, lambda view: view.open_jobs(limit=1)):
             job = self._job(rows[0])
             if not job.ended:
@@ -209,7 +210,7 @@ class JobQueue:
     # ── asking ──────────────────────────────────────────────────────────────────
 
     async def check_room(self) -> None:
-        """`Busy` while too many jobs wait, or too much was sent for them."""
+        """`Busy` while too many jobs wait, or too many bytes."""
         await read(self._store, self._check_room)
 
     def _check_room(self, view: StoreView, size: int = 0) -> None:
@@ -223,7 +224,7 @@ class JobQueue:
 
     @contextlib.asynccontextmanager
     async def new_content(self) -> AsyncIterator[JobContent]:
-        """A place for the body of a request, which is gone at the end of the block."""
+        """A place for the body of a request, removed at the end of the block."""
         await self.check_room()
         stored = await read(self._store, lambda view: view.job_bytes())
 
@@ -240,7 +241,7 @@ class JobQueue:
                 self._incoming -= content.size
 
     async def add(self, kind: JobKind, details: dict[str, Any]) -> Job:
-        """Add a job that needs no documents; `Busy` if there is no room for it."""
+        """Add a job without documents; `Busy` without room."""
         job = self._new_job(kind, details)
 
         def put(transaction: Transaction) -> None:
@@ -255,7 +256,7 @@ class JobQueue:
     async def add_file(
         self, details: dict[str, Any], document: PendingDocument, content: JobContent
     ) -> Job:
-        """Add a job to index a file; `document` has what was given with it."""
+        """Add a job to index a file; `document` has the fields given by the client."""
         job = self._new_job("upload", details, content.size)
         waiting = replace(document, job=job.id, is_file=True)
 
@@ -267,7 +268,7 @@ class JobQueue:
         return await self._accept(job, put)
 
     async def add_documents(self, documents: Iterable[PendingDocument], size: int) -> Job:
-        """Add a job to index documents; whatever they raise is raised, and then nothing is stored."""
+        """Add a job to index documents; an error from `documents` is raised, with nothing stored."""
         job = self._new_job("insert", {"documents": 0}, size)
 
         def put(transaction: Transaction) -> None:
@@ -290,9 +291,10 @@ class JobQueue:
         return job
 
     async def cancel(self, id: str) -> Job:
-        """End a job that waits or runs, or give a failed one up.
+        """End a waiting or running job, or give up a failed job.
 
-        What it has indexed stays, what of it waits is gone. `NotFoundError` for an unknown id.
+        Indexed documents stay; the job's waiting documents are removed. `NotFoundError` for an
+        unknown id.
         """
         job = await self.get(id)
         if job.state in ("done", "cancelled"):
@@ -304,10 +306,10 @@ class JobQueue:
         return job
 
     async def retry(self, id: str) -> Job:
-        """Let a failed job wait again, behind all others, with what of it still waits.
+        """Let a failed job wait again, behind all other jobs, with the documents still waiting.
 
-        `ConfigError` for a job that has not failed, or of which nothing waits; `NotFoundError` for an
-        unknown id.
+        `ConfigError` for a job without a failure or without waiting documents; `NotFoundError` for
+        an unknown id.
         """
         job = await self.get(id)
         if job.state != "failed":
@@ -367,7 +369,7 @@ class JobQueue:
         self._wake.clear()
 
     async def _run_child(self) -> None:
-        """Do the jobs in a new process until none comes for a while; returns early if the process dies."""
+        """Do the jobs in a new process until no job comes for a while; returns early if the process dies."""
         environment = {name: text for name, text in os.environ.items() if name != TOKEN_VARIABLE}
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
         child = await asyncio.create_subprocess_exec(
@@ -415,7 +417,7 @@ class JobQueue:
             await child.wait()
 
     async def _begin(self, job: Job) -> bool:
-        """Note that a job runs, unless somebody has ended it meanwhile."""
+        """Note that a job runs, unless ended meanwhile."""
         job.state = "running"
         job.attempts += 1
 
@@ -429,7 +431,7 @@ class JobQueue:
         return await self._write(begin)
 
     async def _next_soon(self) -> Job | None:
-        """The next job, if one waits or comes within `IDLE_SECONDS`."""
+        """The next job, waiting or added within `IDLE_SECONDS`."""
         self._current = None
         self._wake.clear()
         job = await self._next()
@@ -505,7 +507,7 @@ class JobQueue:
         await self._save_ended(job)
 
     async def _save_ended(self, job: Job) -> None:
-        """Store a job that has ended. Only what of a failed job waits can be needed again."""
+        """Store an ended job. Waiting documents are kept for failed jobs only, to be tried again."""
         job.ended_at = time.time()
 
         def save(transaction: Transaction) -> None:
@@ -524,7 +526,7 @@ class JobQueue:
         await self._write(lambda transaction: transaction.put_job(job.stored()))
 
     async def _write(self, change: Callable[[Transaction], Result]) -> Result:
-        """Write, as soon as no other process does: an accepted job is not lost for that."""
+        """Write, after waiting for other writing processes, so as not to lose an accepted job."""
         while True:
             try:
                 return await write(self._store, change)
@@ -534,7 +536,7 @@ class JobQueue:
 
 
 async def _send(stream: asyncio.StreamWriter, message: object) -> None:
-    """Write a line of JSON; a process that died is noticed when its messages are read."""
+    """Write a line of JSON; the death of a process is noticed on reading."""
     with contextlib.suppress(ConnectionError):
         stream.write(msgspec.json.encode(message) + b"\n")
         await stream.drain()
@@ -558,7 +560,7 @@ async def _in_threads(manager: AbstractContextManager[Result]) -> AsyncIterator[
 
 
 def _kill(child: asyncio.subprocess.Process) -> None:
-    """End a process and its children, which does no harm to the index."""
+    """End a process and the process's children; the index stays intact."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         if sys.platform == "win32":
             child.kill()  # its children end when their pipes are closed

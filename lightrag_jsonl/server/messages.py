@@ -1,4 +1,4 @@
-"""Messages for clients, without the folders of this machine."""
+"""Messages for clients, without folders of the server's machine."""
 
 import tempfile
 from pathlib import Path
@@ -13,7 +13,7 @@ JsonValue = TypeVar("JsonValue")
 def without_folders(message: JsonValue, index: Address) -> JsonValue:
     """A text, or JSON with texts, in which the index's name stands for its folder or database.
 
-    The folders of the user, of temporary files and of this package are left out, too.
+    The folders of the user, of temporary files and of the package are left out, too.
     """
     if isinstance(index, Path):
         folder = index.resolve()

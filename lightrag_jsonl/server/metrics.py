@@ -80,7 +80,7 @@ class Metrics:
         self._request_seconds.labels(route=route).observe(seconds)
 
     def count_refusal(self, reason: str) -> None:
-        """Count a request that was refused before it reached a route."""
+        """Count a request refused before any route."""
         self._refused.labels(reason=reason).inc()
 
     def count_question(self, index: str, mode: str, *, shared: bool) -> None:
@@ -90,7 +90,7 @@ class Metrics:
             self._questions_shared.labels(index=index).inc()
 
     def count_usage(self, index: str, usage: Usage) -> None:
-        """Count the model calls of a question, and their tokens."""
+        """Count the model calls of a question, and the tokens."""
         self._model_calls.labels(index=index).inc(usage.calls)
         self._model_tokens.labels(index=index, kind="input").inc(usage.input_tokens)
         self._model_tokens.labels(index=index, kind="output").inc(usage.output_tokens)
@@ -111,7 +111,7 @@ class Metrics:
 
 
 class _TotalsRegistry(CollectorRegistry):
-    """A registry without the samples `…_created`, which only the OpenMetrics format defines."""
+    """A registry without the samples `…_created` of the OpenMetrics format."""
 
     def collect(self) -> Iterator[Metric]:
         for metric in super().collect():

@@ -1,4 +1,4 @@
-"""Ollama's protocol, as far as chat programs such as Open WebUI use it; a model is an index."""
+"""Ollama's protocol, as far as used by chat programs such as Open WebUI; a model is an index."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -60,7 +60,7 @@ async def list_ollama_models(call: Call) -> dict[str, Any]:
 
 
 async def list_loaded_models(call: Call) -> dict[str, Any]:
-    """The indexes as models in memory, which they always are."""
+    """The indexes as models in memory: all indexes."""
     models = [
         {**await _model(call, name), "expires_at": NEVER, "size_vram": 0, "context_length": 0}
         for name in call.indexes.by_name

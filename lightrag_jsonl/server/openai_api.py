@@ -13,7 +13,7 @@ from lightrag_jsonl.server.routing import Call, Route
 
 
 class StreamOptions(Struct):
-    """Options of a stream: whether it ends with the usage."""
+    """Options of a stream: whether the usage comes at the end."""
 
     include_usage: bool | None = None
 
@@ -36,7 +36,7 @@ async def list_openai_models(call: Call) -> dict[str, Any]:
 
 
 async def get_openai_model(call: Call) -> dict[str, Any]:
-    """A model by its name."""
+    """A model by name."""
     name = call.request.path_params["model"]
     chat.find_model(call.indexes, name)
     return _openai_model(name)
@@ -47,7 +47,7 @@ def _openai_model(name: str) -> dict[str, Any]:
 
 
 async def create_completion(call: Call) -> object:
-    """The answer to the last turn of the user, with its sources in the text and as `sources`."""
+    """The answer to the last turn of the user, with the sources in the text and as `sources`."""
     request: CompletionsRequest = call.body
     writer = CompletionWriter(request)
     return await chat.answer_conversation(
@@ -100,7 +100,7 @@ class CompletionWriter:
 
 
 def _known(answer: Answer) -> dict[str, object]:
-    """What is known of an answer, beside the protocol: its sources, and the verdicts of its claims."""
+    """The fields of an answer beside the protocol: the sources, and the verdicts on claims."""
     return {"sources": answer.citations, "claims": answer.claims, "uncited": answer.uncited}
 
 

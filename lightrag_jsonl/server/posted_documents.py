@@ -1,4 +1,4 @@
-"""Documents in the JSON that a client has posted, read one after the other."""
+"""Documents in posted JSON, read in turn."""
 
 import json
 import re
@@ -16,9 +16,9 @@ EXPECTED_BODY: Final = 'the body must be {"documents": […]}, with at least one
 
 
 def posted_documents(body: bytes) -> Iterator[Document]:
-    """The documents in `{"documents": […]}`; `ConfigError` names the wrong one.
+    """The documents in `{"documents": […]}`; `ConfigError` names the faulty document.
 
-    At any time, one of them is in memory beside the text of the body.
+    A single document at a time is in memory, beside the text of the body.
     """
     for number, value in enumerate(_values(_text_of(body))):
         yield document_from(value, where=f"documents[{number}]")

@@ -99,20 +99,20 @@ class HistoryParams(Struct, forbid_unknown_fields=True):
 
 
 class ConflictParams(Struct, forbid_unknown_fields=True):
-    """The most contradictions to list; with `explained` also those that time explains."""
+    """The most contradictions to list; with `explained` also contradictions explained by time."""
 
     explained: bool = False
     limit: Limit = 50
 
 
 class CommunityParams(ListParams):
-    """Communities down to a `level`: 0 are those of the whole graph, 1 also their parts, and so on."""
+    """Communities down to a `level`: 0 for the whole graph's, 1 also for the parts, and so on."""
 
     level: Annotated[int, Meta(ge=0, le=100)] = 0
 
 
 class AgreedReports(Struct, forbid_unknown_fields=True):
-    """The most calls of the model that were agreed to, as the estimate gave them."""
+    """The most calls of the model agreed to, from the estimate."""
 
     calls: Annotated[int, Meta(ge=1)]
 
@@ -133,7 +133,7 @@ class SourceParams(Struct, forbid_unknown_fields=True):
 
 
 class TextParams(Struct, forbid_unknown_fields=True):
-    """A document, and a part of its passages."""
+    """A document, and a range of passages."""
 
     id: NonEmptyText
     offset: Offset = 0
@@ -174,7 +174,7 @@ class NewDocuments(Struct, forbid_unknown_fields=True):
 
 
 class DocumentIds(Struct, forbid_unknown_fields=True):
-    """Ids of documents; `purge` asks for nothing of them to remain in any file."""
+    """Ids of documents; `purge` asks for no remains in any file."""
 
     ids: Annotated[list[str], Meta(min_length=1)]
     purge: bool = False
@@ -207,7 +207,7 @@ Question = msgspec.defstruct("Question", _question_fields(), forbid_unknown_fiel
 
 
 class EvidenceRelation(Struct):
-    """A relation that stands in a cited passage: two names, and what is said of them."""
+    """A relation in a cited passage: two names, and the statement about both."""
 
     source: str
     target: str
@@ -215,14 +215,14 @@ class EvidenceRelation(Struct):
 
 
 class AnswerBody(Struct):
-    """An answer; `sources` has a line for each cited number, `notes` one for each claim that is marked
-    and for each statement without a citation. `notice` says who wrote the text if no model did, and
-    `evidence` are the relations in the cited passages. `reading` is what a model has read for the question, in an
-    index that is read when it is asked.
+    """An answer; `sources` has a line for each cited number, `notes` a line for each marked claim
+    and each statement without a citation. `notice` tells of a text without a model, and `evidence`
+    are the relations in the cited passages. `reading` is the report on passages read for the
+    question, in an index read on demand.
 
-    The `claims` are the cited numbers in the text: what is known of the claim before the number (its
-    `verdict` and `reason`), and the nearest sentence in `citations`. The `uncited` statements have no
-    number; the sentence `nearest` to each was looked up by this server.
+    The `claims` are the cited numbers in the text: `verdict` and `reason` for the claim before the
+    number, and the nearest sentence in `citations`. The `uncited` statements have no number; the
+    server looked up the sentence `nearest` to each.
     """
 
     text: str
@@ -248,7 +248,7 @@ class ListPart(Struct, Generic[ListItem]):
 
 
 class NeighbourhoodBody(Struct):
-    """An entity, its strongest relations with the entities at their ends, and the number of all."""
+    """An entity, the strongest relations with the other entities, and the number of all relations."""
 
     entity: types.Entity
     relations: list[types.Relation]
@@ -257,14 +257,14 @@ class NeighbourhoodBody(Struct):
 
 
 class ChunkList(Struct):
-    """The passages behind an entity or relation (20 at most), and the titles of their documents."""
+    """The passages behind an entity or relation (20 at most), and the titles of the documents."""
 
     chunks: list[types.Chunk]
     documents: dict[str, str]
 
 
 class TextBody(Struct):
-    """A document, a part of its passages in the order of the text, and the number of all."""
+    """A document, a range of passages in the order of the text, and the number of all passages."""
 
     document: DocumentStatus
     total: int
@@ -297,7 +297,7 @@ def answer_body(answer: answers.Answer) -> AnswerBody:
 
 
 def _question_of(call: Call) -> tuple[str, QueryParam, bool]:
-    """The question of a request, its parameters, and whether to explain the answer."""
+    """The question of a request, the parameters, and whether to explain the answer."""
     fields = msgspec.to_builtins(call.body)
     question = fields.pop("question")
     explain = fields.pop("explain")
@@ -316,14 +316,14 @@ async def answer_question(call: Call) -> AnswerBody:
 
 
 async def get_context(call: Call) -> answers.Context:
-    """The context for a question, as a model would get it."""
+    """The context for a question, as for a model."""
     question, param, _ = _question_of(call)
     with call.indexes.question(question):
         return await call.index.rag.retrieve(question, call.index.limited(param))
 
 
 async def stream_answer(call: Call) -> Stream:
-    """The answer as server-sent events, as it is written."""
+    """The answer as server-sent events, during the writing."""
     question, param, explain = _question_of(call)
     with contextlib.ExitStack() as slot:
         slot.enter_context(call.indexes.question(question))
@@ -364,7 +364,7 @@ async def _server_sent_events(
 async def _event_messages(
     call: Call, items: AsyncGenerator[events.Event | answers.Answer]
 ) -> AsyncGenerator[str]:
-    """The events under the field names of the explainability specification, one end of session last."""
+    """The events under the field names of the explainability specification, a single end of session last."""
     has_ended = False
     try:
         async with contextlib.aclosing(items):
@@ -390,7 +390,7 @@ def _server_sent_event(name: str, value: object) -> str:
 
 
 async def list_documents(call: Call) -> ListPart[DocumentStatus]:
-    """The documents with their states and failures."""
+    """The documents with states and failures."""
     params: DocumentParams = call.params
     find = partial(
         find_documents,
@@ -404,7 +404,7 @@ async def list_documents(call: Call) -> ListPart[DocumentStatus]:
 
 
 async def get_text(call: Call) -> TextBody:
-    """A document with its passages."""
+    """A document with passages."""
     params: TextParams = call.params
 
     def find(view: StoreView) -> TextBody:
@@ -425,7 +425,7 @@ def _list_part(items: list[ListItem], params: ListParams) -> ListPart[ListItem]:
 
 
 async def insert_documents(call: Call) -> Job:
-    """Index texts: all of them, or none if one cannot be stored."""
+    """Index texts: all texts, or none if any cannot be stored."""
     check_media_type(call.request, "application/json")
     async with call.index.jobs.new_content() as content:
         await _receive(call, content)
@@ -434,7 +434,7 @@ async def insert_documents(call: Call) -> Job:
 
 
 def _storable_documents(content: JobContent, now: float) -> Iterator[PendingDocument]:
-    """The documents in a body; `ConfigError` names one that cannot be stored."""
+    """The documents in a body; `ConfigError` names an unstorable document."""
     for number, document in enumerate(posted_documents(content.read())):
         try:
             yield storable(PendingDocument(document=document, created_at=now))
@@ -443,7 +443,7 @@ def _storable_documents(content: JobContent, now: float) -> Iterator[PendingDocu
 
 
 async def upload_file(call: Call) -> Job:
-    """Index a file, whose name is a title and never a path."""
+    """Index a file; the file's name is a title and never a path."""
     params: UploadParams = call.params
     if not params.name.isprintable() or set(params.name) & set("/\\"):
         raise HTTPException(400, "the name of a file must not hold folders or control characters")
@@ -463,7 +463,7 @@ async def _receive(call: Call, content: JobContent) -> None:
 
 
 async def delete_documents(call: Call) -> Job:
-    """Delete documents; with `purge` also every text, name and answer that may be left of them."""
+    """Delete documents; with `purge` also every text, name and answer left over."""
     ids = list(dict.fromkeys(call.body.ids))
     stored_ids = await call.index.rag.engine.indexing.deletable_ids(ids, purge=call.body.purge)
     missing_ids = [id for id in ids if id not in stored_ids]
@@ -492,19 +492,19 @@ async def list_jobs(call: Call) -> ListPart[Job]:
 
 
 async def get_job(call: Call) -> Job:
-    """A job, with its progress."""
+    """A job, with the progress."""
     return await call.index.jobs.get(call.request.path_params["id"])
 
 
 async def cancel_job(call: Call) -> Job:
-    """End a waiting or running job, or give a failed one up; its finished documents stay, what waits is
-    gone.
+    """End a waiting or running job, or give up a failed job; finished documents stay, waiting
+    documents are removed.
     """
     return await call.index.jobs.cancel(call.request.path_params["id"])
 
 
 async def retry_job(call: Call) -> Job:
-    """Let a failed job wait again, with what of it waits."""
+    """Let a failed job wait again, with the documents still waiting."""
     return await call.index.jobs.retry(call.request.path_params["id"])
 
 
@@ -540,7 +540,7 @@ async def get_trace_page(call: Call) -> HTMLResponse:
 
 
 async def get_entities(call: Call) -> ListPart[EntityLine]:
-    """Entities by a part of their name, the most connected first."""
+    """Entities by a part of the name, the most connected first."""
     params: EntityParams = call.params
     return _list_part(await call.index.find_entities(params.q, params.type), params)
 
@@ -553,7 +553,7 @@ async def count_entity_types(call: Call) -> dict[str, int]:
 
 
 async def get_neighbourhood(call: Call) -> NeighbourhoodBody:
-    """An entity with its relations, strongest first."""
+    """An entity with relations, strongest first."""
     params: NeighbourhoodParams = call.params
     entity, relations = await call.index.rag.entities.neighbours(params.name)
     strongest = list(relations[: params.limit])
@@ -572,39 +572,39 @@ async def get_neighbourhood(call: Call) -> NeighbourhoodBody:
 
 
 async def get_overview(call: Call) -> OverviewBody:
-    """The graph at a glance: communities, their central entities, and the relations among these."""
+    """The graph at a glance: communities, central entities, and the relations among the entities."""
     return await graph_overview(call.index)
 
 
 async def get_history(call: Call) -> list[DatedClaim]:
-    """What was said about an entity over time; claims without a date last."""
+    """Claims about an entity over time; claims without a date last."""
     params: HistoryParams = call.params
     return list(await call.index.rag.entities.history(params.name))
 
 
 async def get_conflicts(call: Call) -> list[Conflict]:
-    """Pairs of claims that contradict each other."""
+    """Pairs of contradictory claims."""
     params: ConflictParams = call.params
     conflicts = await call.index.rag.conflicts(explained=params.explained, limit=params.limit)
     return list(conflicts)
 
 
 async def get_communities(call: Call) -> ListPart[answers.Community]:
-    """The communities of the graph, the largest first, each followed by its parts, with their reports."""
+    """The communities of the graph with reports, the largest first, each followed by the parts."""
     params: CommunityParams = call.params
     communities = await call.index.rag.communities.list()
     return _list_part([item for item in communities if item.level <= params.level], params)
 
 
 async def get_report_estimate(call: Call) -> Usage:
-    """The calls and tokens of the reports that are missing; an error without a model."""
+    """The calls and tokens for the missing reports; an error without a model."""
     return await call.index.rag.communities.estimate_report()
 
 
 async def start_reports(call: Call) -> Job:
     """Let the model write the missing reports on communities, as a job.
 
-    The job fails without a call if these have become more than the calls that were agreed to.
+    The job fails without a call if more calls than agreed to are needed by then.
     """
     return await call.index.jobs.add("report", {"calls": call.body.calls})
 
@@ -620,7 +620,7 @@ async def get_sources(call: Call) -> ChunkList:
 
 
 async def _chunk_ids(call: Call) -> tuple[str, ...]:
-    """The ids of the chunks behind the entity or relation in the parameters, or of their chunk."""
+    """The ids of the chunks behind the entity or relation in the parameters, or the chunk's id."""
     params: SourceParams = call.params
     if not params.entity:
         return (params.chunk,)

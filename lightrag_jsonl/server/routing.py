@@ -66,10 +66,10 @@ class Call:
 
 @dataclass(frozen=True)
 class Route:
-    """A row of the tables from which application and description are made.
+    """A row of the tables behind the application and the OpenAPI description.
 
     `run` returns a response, or a value for a response of JSON; `result` is the type of the value.
-    `body` is the type of the posted JSON, or bytes, which `run` reads itself.
+    `body` is the type of the posted JSON, or bytes, read by `run`.
     """
 
     method: str
@@ -88,7 +88,7 @@ class Route:
 
 
 class Stream(StreamingResponse):
-    """A response in pieces; `slot` is released at its end, or when the client leaves."""
+    """A response in pieces; `slot` is released at the end, or when the client leaves."""
 
     def __init__(self, pieces: AsyncGenerator[str], media: str, slot: contextlib.ExitStack) -> None:
         super().__init__(pieces, media_type=media)
@@ -125,12 +125,12 @@ def error_response(
 
 
 def error_status(error: Exception) -> tuple[int, str]:
-    """The status and the code of an error of this package."""
+    """The status and the code of an error of the package."""
     return next(STATUS_BY_ERROR[kind] for kind in type(error).__mro__ if kind in STATUS_BY_ERROR)
 
 
 def error_message(error: Exception, indexes: Indexes) -> str:
-    """The message of an error, without the folders of this machine."""
+    """The message of an error, without folders of the server's machine."""
     message = str(error)
     for index in indexes.by_name.values():
         message = without_folders(message, index.address)
@@ -169,7 +169,7 @@ def _methods_of(request: Request) -> list[str]:
 
 
 def crash(request: Request, error: Exception) -> Response:
-    """The response to a request that met a bug; the traceback is in the log."""
+    """The response to a request with a crash; the traceback is in the log."""
     return error_response(
         request,
         500,
@@ -237,7 +237,7 @@ async def _run_handler(route: Route, request: Request, indexes: Indexes) -> Resp
 
 
 def _query_values(request: Request) -> dict[str, str | list[str]]:
-    """The parameters in the URL; a repeated one is a list."""
+    """The parameters in the URL; a repeated parameter is a list."""
     lists = {key: request.query_params.getlist(key) for key in request.query_params}
     return {key: values[0] if len(values) == 1 else values for key, values in lists.items()}
 
@@ -259,14 +259,14 @@ async def _read_json(request: Request, limit: int) -> object:
 
 
 def check_media_type(request: Request, *media_types: str) -> None:
-    """415 for a body of another type, such as a form, which a page of another site could send."""
+    """415 for a body of another type, such as a form, since a page of another site could send a form."""
     sent_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if sent_type not in media_types:
         raise HTTPException(415, f"send the body as Content-Type: {media_types[0]}")
 
 
 async def read_body(request: Request, limit: int) -> AsyncIterator[bytes]:
-    """The body in pieces; 413 for a body above the limit, 408 for a client that stops or is slow."""
+    """The body in pieces; 413 for a body above the limit, 408 for a stopped or slow client."""
     size = 0
     started = time.monotonic()
     too_large = HTTPException(413, f"the body has more than {limit:,} bytes")
@@ -291,7 +291,7 @@ async def read_body(request: Request, limit: int) -> AsyncIterator[bytes]:
 
 
 async def unless_left(request: Request, work: Awaitable[HandlerResult]) -> HandlerResult:
-    """The result of `work`, which is cancelled if the client leaves first."""
+    """The result of `work`; the work is cancelled if the client leaves first."""
     task = asyncio.ensure_future(work)
     leaving = asyncio.ensure_future(_wait_until_left(request.receive))
     try:

@@ -36,10 +36,10 @@ class Refusal(NamedTuple):
 
 @dataclass(frozen=True)
 class Access:
-    """The host names of the server besides those of loopback, and its token.
+    """The host names of the server besides loopback's, and the token.
 
     The paths in `public` need no token. `ConfigError` if the server would listen beyond loopback
-    without a token, or with a short one.
+    without a token, or with a short token.
     """
 
     host: str = "127.0.0.1"
@@ -60,11 +60,11 @@ class Access:
 
     @property
     def is_personal(self) -> bool:
-        """Whether the server is for the person who started it: on this machine, with no other name."""
+        """Whether the server is personal: only on loopback, without a token or other host names."""
         return self.host in LOOPBACK and self.token is None and not self.hosts
 
     def refusal(self, path: str, headers: Headers) -> Refusal | None:
-        """Why a request is refused; None for an allowed one."""
+        """The reason for refusing a request; None for an allowed request."""
         host = headers.get("host", "")
         origin = headers.get("origin")
         if _host_name(host) not in {*LOOPBACK, self.host, *self.hosts}:

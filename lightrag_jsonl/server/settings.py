@@ -1,4 +1,4 @@
-"""The settings of an index that the page changes: the model, once it has answered, and the language."""
+"""The settings of an index to change on the page: the model, after a test answer, and the language."""
 
 import asyncio
 from dataclasses import replace
@@ -34,9 +34,9 @@ ConnectionText = Annotated[str, Meta(max_length=2_000)]
 
 
 class SettingsBody(Struct):
-    """The model that answers ("none" without one), the address of its server, and the language.
+    """The answering model ("none" without a model), the address of the server, and the language.
 
-    `may_set_model` and `may_set_language` say whether a request may change them now.
+    `may_set_model` and `may_set_language` say whether a request may change these settings now.
     """
 
     llm: str
@@ -48,7 +48,7 @@ class SettingsBody(Struct):
 
 
 class NewSettings(Struct, forbid_unknown_fields=True):
-    """A model by name ("none" for none) with its address and key, or the language of the texts."""
+    """A model by name ("none" for no model) with address and key, or the language of the texts."""
 
     llm: ModelName | None = None
     base_url: ConnectionText = ""
@@ -57,7 +57,7 @@ class NewSettings(Struct, forbid_unknown_fields=True):
 
 
 async def get_settings(call: Call) -> SettingsBody:
-    """Which model answers, and what can be set."""
+    """The answering model, and the changeable settings."""
     engine = call.index.rag.engine
     recorded = await read(engine.store, lambda view: view.settings())
     is_writable = not engine.store.read_only
@@ -72,9 +72,9 @@ async def get_settings(call: Call) -> SettingsBody:
 
 
 async def change_settings(call: Call) -> SettingsBody:
-    """Set the model, once it has answered a short request, or the language of an index without documents.
+    """Set the model, after a test answer, or the language of an index without documents.
 
-    A key stays in the memory of the server; no file has it.
+    A key stays in the memory of the server, and gets into no file.
     """
     body: NewSettings = call.body
     if body.language is not None:
@@ -113,8 +113,8 @@ async def _set_model(call: Call, name: str, *, base_url: str, api_key: str) -> N
 
 
 def _setup_of(call: Call, name: str, *, base_url: str, api_key: str) -> Setup:
-    """The setup with a model from a request. What the user's settings keep secret goes to no address
-    from a request: `ConfigError` if it would.
+    """The setup with a model from a request. `ConfigError` if a secret of the user's settings would
+    go to an address from the request.
     """
     setup = replace(
         call.index.jobs.setup,
@@ -133,7 +133,7 @@ def _setup_of(call: Call, name: str, *, base_url: str, api_key: str) -> Setup:
 
 
 def _needs_no_secret(setup: Setup) -> bool:
-    """Whether the model answers after the next start as well, without a key that only this server has."""
+    """Whether the model answers after the next start as well, without a key from the page."""
     if setup.base_url is None:
         return setup.api_key is None
     without_key = endpoint(replace(setup, api_key=None))
@@ -141,7 +141,7 @@ def _needs_no_secret(setup: Setup) -> bool:
 
 
 async def _answer_once(llm: LLM, setup: Setup) -> None:
-    """Have the model answer a short request; `LLMError` in words if it does not."""
+    """Have the model answer a short request; `LLMError` in words for a failure."""
     try:
         async with asyncio.timeout(TEST_SECONDS):
             await llm.complete([Message("user", "Reply with: ok")], max_tokens=TEST_TOKENS)

@@ -1,6 +1,6 @@
 """The child process of a server: reads the setup and jobs from stdin, and reports on stdout.
 
-The process ends with its stdin, even in the middle of a job: when the server has had no jobs for a
+The process ends with stdin, even in the middle of a job: when the server has had no jobs for a
 while, or was killed.
 """
 
@@ -85,8 +85,9 @@ async def _work(send: SendMessage) -> None:
 
 
 async def _result(job: Job, rag: AsyncLightRAG, send: SendMessage) -> WorkerMessage:
-    """The message that ends a job, which waits as long as another process writes to the index, or the
-    database cannot be reached."""
+    """The message at the end of a job; the job waits while another process writes to the index, or
+    the database cannot be reached.
+    """
     while True:
         try:
             report = await do_job(job, rag, _progress(send))
@@ -98,7 +99,7 @@ async def _result(job: Job, rag: AsyncLightRAG, send: SendMessage) -> WorkerMess
 
 
 def stopped_message(job: Job, error: LightRAGError) -> WorkerMessage:
-    """The error that ended a job, with the report on the work until then, if any."""
+    """The error at the end of a job, with the report on the work so far, if any."""
     if error.report is None:
         return WorkerMessage(error=str(error))
     report = msgspec.to_builtins(error.report, enc_hook=str)
@@ -110,7 +111,7 @@ def _ending(job: Job, report: Mapping[str, Any], *, error: str) -> WorkerMessage
 
 
 def shortened_report(report: Mapping[str, Any]) -> dict[str, Any]:
-    """A report with the beginnings of its long lists; `left_out` counts the further items of each."""
+    """A report with the beginnings of long lists; `left_out` counts the further items of each list."""
     shortened = dict(report)
     left_out: dict[str, int] = {}
     for name, value in report.items():
@@ -138,7 +139,7 @@ def _beginning(items: Sequence[object]) -> list[object]:
 async def do_job(
     job: Job, rag: AsyncLightRAG, progress: Callable[[Progress], None]
 ) -> dict[str, Any]:
-    """Do a job, which may have been begun before, and return its report."""
+    """Do a job, possibly begun before, and return the report."""
     report: object
     if job.kind == "delete":
         report = await _delete_documents(rag, job.details)
@@ -154,9 +155,9 @@ async def do_job(
 
 
 async def _delete_documents(rag: AsyncLightRAG, details: Mapping[str, Any]) -> DeleteReport:
-    """Delete documents; a job that was begun before may have deleted some of them.
+    """Delete documents; a job begun before may have deleted some already.
 
-    The report of a purge does not name them.
+    The report of a purge names no documents.
     """
     ids: list[str] = details["ids"]
     purge = bool(details.get("purge"))
@@ -179,7 +180,7 @@ async def _retry(rag: AsyncLightRAG, progress: Callable[[Progress], None]) -> di
 
 
 async def _write_reports(rag: AsyncLightRAG, agreed_calls: int) -> dict[str, Any]:
-    """Write the missing reports on communities, if there are no more of them than agreed to."""
+    """Write the missing reports on communities, if no more than agreed to."""
     estimate = await rag.communities.estimate_report()
     if estimate.calls > agreed_calls:
         raise ConfigError(
@@ -194,7 +195,7 @@ async def _write_reports(rag: AsyncLightRAG, agreed_calls: int) -> dict[str, Any
 async def _insert_waiting(
     rag: AsyncLightRAG, job: Job, progress: Callable[[Progress], None]
 ) -> dict[str, Any]:
-    """Index what waits of a job; `stopped` says why something of it waits on."""
+    """Index the waiting documents of a job; `stopped` is the reason for documents left waiting."""
     await rag.engine.record_models()
     report = await rag.engine.indexing.resume(job=job.id, progress=progress)
     values = dict(msgspec.to_builtins(report, enc_hook=str))
