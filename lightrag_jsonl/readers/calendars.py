@@ -35,7 +35,7 @@ def _event_beginning(item: Any) -> str:
 
 
 def _event_paragraph(item: Any) -> str:
-    """"Launch (Start: 2026-05-06 09:00; Location: Leith)", and the description below."""
+    """The event as "Launch (Start: 2026-05-06 09:00; Location: Leith)", and the description below."""
     summary = " ".join(str(item.get("SUMMARY", "")).split())
     return "; ".join([summary, *_event_fields(item)] if summary else _event_fields(item))
 
