@@ -10,7 +10,7 @@ from lightrag_jsonl.indexing.english_names import initials
 from lightrag_jsonl.providers.offline.segmentation import segmented
 
 LONGEST_SPAN = 6  # words that initials stand for
-MOST_NAME_WORDS = 12  # words of a name with such a span
+MOST_WORDS_WITH_INITIALS = 12  # words of a name with such a span
 SHORTEST_ALONE = 3  # letters of initials that are a whole name
 ABBREVIATION_SIZES = range(2, 9)  # letters
 SHORT_SIZES = range(2, 6)  # characters of a Chinese short form
@@ -58,7 +58,7 @@ def chinese_short_pairs(names: Mapping[int, ComparedName]) -> Iterator[tuple[int
     words_by_id: dict[int, list[str]] = {}
     for id, name in names.items():
         if name.cjk and not name.is_person and len(name.core) > SHORT_SIZES[0] + 1:
-            words_by_id[id] = _chinese_words(name.core)
+            words_by_id[id] = _dictionary_words(name.core)
             for first in {word[0] for word in words_by_id[id][:2]}:
                 long_names[first].append(id)
     for id, name in names.items():
@@ -93,7 +93,7 @@ def shortens(short: str, long_words: Sequence[str]) -> bool:
     return at == len(short)
 
 
-def _chinese_words(name: str) -> list[str]:
+def _dictionary_words(name: str) -> list[str]:
     """The words of a name; long words of the dictionary in pieces of two characters."""
     pieces: list[str] = []
     for word in segmented(name):
@@ -107,7 +107,7 @@ def _chinese_words(name: str) -> list[str]:
 
 def _forms_with_initials(name_words: Sequence[str]) -> Iterator[tuple[str, ...]]:
     """The words of a name, with initials in the place of neighbouring words."""
-    if len(name_words) > MOST_NAME_WORDS:
+    if len(name_words) > MOST_WORDS_WITH_INITIALS:
         return
     for start in range(len(name_words)):
         for end in range(start + 2, min(start + LONGEST_SPAN, len(name_words)) + 1):

@@ -44,8 +44,8 @@ _OBJECT_DECODER = msgspec.json.Decoder(dict)
 _SPACE = r"[^\S\n]"
 _SEPARATORS = "[,，、;；。\\[\\]\r\u2028\u2029\x85]"  # of objects on a line
 _BETWEEN_OBJECTS = pattern_of(f"(?:{_SPACE}|{_SEPARATORS})*")
-_BLANK = pattern_of(rf"(?:\s|{PROMPTED_END.pattern})*", re.IGNORECASE)
-_FENCE = pattern_of(json_values.FENCE)
+_BEFORE_RECORD = pattern_of(rf"(?:\s|{PROMPTED_END.pattern})*", re.IGNORECASE)
+_CODE_FENCE = pattern_of(json_values.FENCE)
 _AFTER_FENCE = pattern_of(r'[{\[](?=\s*(?:["{}\[\]]|\Z))')
 _BULLET = pattern_of(f"(?:{json_values.BULLET})?")
 _REST_OF_LINE = pattern_of(rf"\n|\Z|[`~]+{_SPACE}*(?=\n|\Z)")  # after a closing fence, too
@@ -225,14 +225,14 @@ class JsonlReader:
         """Skip thinking, the mark of a fence and a bullet."""
         while True:
             end = line_end(self._text, self._at)
-            self._at = end_of(_BLANK, self._text, self._at, end)
+            self._at = end_of(_BEFORE_RECORD, self._text, self._at, end)
             thinking = thinking_at(self._text, self._at, end, first=self._first)
             if thinking is None:
                 break
             content_start, ending = thinking
             yield from self._skip_thinking(content_start, ending)
         self._first = self._first and self._at == end
-        if _FENCE.match(self._text, self._at, end):
+        if _CODE_FENCE.match(self._text, self._at, end):
             content = _AFTER_FENCE.search(self._text, self._at, end)
             self._at = content.start() if content else end
         self._at = end_of(_BULLET, self._text, self._at, end)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from lightrag_jsonl.core.patterns import pattern_of
 
-_MARKS = (  # how thinking begins and ends; documents may hold the last pair, too
+_MARK_PATTERNS = (  # how thinking begins and ends; documents may hold the last pair, too
     (r"<(?:seed:|mm:)?think(?:ing)?(?:\s[^<>]*)?>", r"</(?:seed:|mm:)?think(?:ing)?\s*>"),  # most
     (r"\[THINK\]", r"\[/THINK\]"),  # Mistral
     ("◁think▷", "◁/think▷"),  # Kimi
@@ -33,12 +33,13 @@ class ThinkingMarks(NamedTuple):
 
 
 _MARK_PAIRS = [
-    ThinkingMarks(begin=re.compile(begin, re.I), end=re.compile(end, re.I)) for begin, end in _MARKS
+    ThinkingMarks(begin=re.compile(begin, re.I), end=re.compile(end, re.I))
+    for begin, end in _MARK_PATTERNS
 ]
 _WHITE_SPACE = pattern_of(r"\s*")
 _MODEL_PAIRS = _MARK_PAIRS[:-1]  # with marks that only models write
-_ANY_BEGIN = pattern_of("|".join([begin for begin, _ in _MARKS[:-1]]), re.I)
-_ENDS = "|".join(end for _, end in _MARKS[:-1])
+_ANY_BEGIN = pattern_of("|".join([begin for begin, _ in _MARK_PATTERNS[:-1]]), re.I)
+_ENDS = "|".join(end for _, end in _MARK_PATTERNS[:-1])
 _ENDS_BEGIN = ("<", "[/", "◁/")  # each mark at an end begins so, which is found faster
 _END_BEFORE_NEW_LINE = pattern_of(rf"(?:{_ENDS})[ \t]*\r?\n", re.I)
 _END_BEFORE_RECORDS = pattern_of(  # inside a record's strings it cannot be

@@ -30,7 +30,7 @@ from lightrag_jsonl.readers.slides import read_pptx
 from lightrag_jsonl.readers.source_code import read_python, read_source
 from lightrag_jsonl.readers.structured import (
     read_fiction_book,
-    read_json,
+    read_json_file,
     read_notes,
     read_xml,
 )
@@ -83,7 +83,7 @@ FILE_FORMATS = (
     FileFormat(("LaTeX", "LaTeX"), (".tex", ".latex"), read_tex),
     FileFormat(("Mail", "邮件"), (".eml",), read_mail, needs_extra=False),
     FileFormat(("Outlook", "Outlook"), (".msg",), read_outlook_mail),
-    FileFormat(("JSON", "JSON"), (".json", ".ndjson"), read_json, needs_extra=False),
+    FileFormat(("JSON", "JSON"), (".json", ".ndjson"), read_json_file, needs_extra=False),
     FileFormat(("CSV", "CSV"), (".csv", ".tsv"), read_csv, needs_extra=False),
     FileFormat(("PDF", "PDF"), (".pdf",), read_pdf),
     FileFormat(("Word", "Word"), (".docx", ".docm", ".dotx", ".dotm"), read_docx),

@@ -56,13 +56,17 @@ def conversation_files(data: bytes) -> Iterator[tuple[str, bytes]]:
 def chat_document(value: Any, meter: FileMeter) -> Document | None:
     """The document of a parsed file, if the file is a conversation."""
     if isinstance(value, dict) and isinstance(value.get("mapping"), dict):
-        return _document(value.get("title"), _chatgpt_messages(value), meter)
+        return _document_of_messages(value.get("title"), _chatgpt_messages(value), meter)
     if isinstance(value, dict) and _are_objects(value.get("chat_messages"), "sender"):
-        return _document(value.get("name"), _claude_messages(value["chat_messages"]), meter)
+        return _document_of_messages(
+            value.get("name"), _claude_messages(value["chat_messages"]), meter
+        )
     if isinstance(value, dict) and _are_objects(value.get("messages"), "date", "type", "text"):
-        return _document(value.get("name"), _telegram_messages(value["messages"]), meter)
+        return _document_of_messages(
+            value.get("name"), _telegram_messages(value["messages"]), meter
+        )
     if _are_objects(value, "ts", "type") and any(item["type"] == "message" for item in value):
-        return _document(None, _slack_messages(value), meter)
+        return _document_of_messages(None, _slack_messages(value), meter)
     return None
 
 
@@ -91,7 +95,9 @@ def _are_objects(value: Any, *fields: str) -> bool:
     return is_list and all(field in value[0] for field in fields)
 
 
-def _document(title: Any, messages: Iterable[ToldMessage], meter: FileMeter) -> Document:
+def _document_of_messages(
+    title: Any, messages: Iterable[ToldMessage], meter: FileMeter
+) -> Document:
     """The messages with words, a line each; the date of the last message is the document's."""
     messages_with_words = [message for message in messages if message.text.strip()]
     lines: list[str] = []

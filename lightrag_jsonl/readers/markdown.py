@@ -199,11 +199,11 @@ def _plain_fields(value: object) -> dict[str, Json] | None:
     """The fields as plain JSON, without null values; None for anything but fields."""
     if not isinstance(value, Mapping):
         return None
-    fields = {_field_name(name): plain_json(content) for name, content in value.items()}
+    fields = {_field_name(name): metadata_json(content) for name, content in value.items()}
     return {name: content for name, content in fields.items() if content is not None}
 
 
-def plain_json(value: object) -> Json:
+def metadata_json(value: object) -> Json:
     """A value of YAML, TOML or Python as plain JSON: dates, numbers too large for readers of JSON,
     and values of other types become texts; sets become sorted lists.
     """
@@ -214,11 +214,11 @@ def plain_json(value: object) -> Json:
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     if isinstance(value, Mapping):
-        return {_field_name(name): plain_json(content) for name, content in value.items()}
+        return {_field_name(name): metadata_json(content) for name, content in value.items()}
     if isinstance(value, list | tuple):
-        return [plain_json(item) for item in value]
+        return [metadata_json(item) for item in value]
     if isinstance(value, set | frozenset):
-        return [plain_json(item) for item in sorted(value, key=str)]
+        return [metadata_json(item) for item in sorted(value, key=str)]
     if isinstance(value, datetime | date | time):
         return value.isoformat()
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
@@ -226,5 +226,5 @@ def plain_json(value: object) -> Json:
 
 def _field_name(name: object) -> str:
     """The name of a field as text, where JSON allows nothing else."""
-    plain_name = plain_json(name)
+    plain_name = metadata_json(name)
     return plain_name if isinstance(plain_name, str) else json.dumps(plain_name)

@@ -110,7 +110,7 @@ def _pictures(pdf: Any, index: int, *, has_text: bool) -> list[Picture]:
     page = pdf[index]
     try:
         if has_text:
-            charts = chart_areas(page, _text_lines(page))
+            charts = chart_areas(page, _line_boxes(page))
             return pictures_on_page(page, index + 1, charts)
         is_blank = not any(True for _ in page.get_objects(max_depth=1))
         return [] if is_blank else [scanned_page(page, index + 1)]
@@ -118,7 +118,7 @@ def _pictures(pdf: Any, index: int, *, has_text: bool) -> list[Picture]:
         page.close()
 
 
-def _text_lines(page: Any) -> list[Box]:
+def _line_boxes(page: Any) -> list[Box]:
     textpage = page.get_textpage()
     try:
         return [Box(*textpage.get_rect(number)) for number in range(textpage.count_rects())]

@@ -9,7 +9,7 @@ from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.limits import FileMeter
 
-_FENCE = pattern_of(r"^[ \t]*(`{3,}|~{3,})", re.MULTILINE)
+_FENCE_SIGNS = pattern_of(r"^[ \t]*(`{3,}|~{3,})", re.MULTILINE)
 _DEFINITIONS = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -70,6 +70,6 @@ def _first_line(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> 
 
 def _block(code: str) -> str:
     """Code between fences absent from the code."""
-    longest = max([len(fence) for fence in _FENCE.findall(code)], default=2)
+    longest = max([len(fence) for fence in _FENCE_SIGNS.findall(code)], default=2)
     fence = "`" * (longest + 1)
     return f"{fence}\n{code}\n{fence}"

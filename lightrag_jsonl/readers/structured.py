@@ -22,7 +22,7 @@ NO_ATTRIBUTES = pattern_of(r"\{|id$|ref$|href$|class$|style$|xmlns|schemaLocatio
 _HTML_TAG = pattern_of(r"</\w+>|<br */?>")
 
 
-def read_json(data: bytes, meter: FileMeter) -> Document:
+def read_json_file(data: bytes, meter: FileMeter) -> Document:
     """The names and values of JSON; each object of a list is a paragraph "name: Ada; born: 1815".
 
     A file with a value on each line is read as a list; a conversation as messages.

@@ -23,7 +23,7 @@ from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.readers import FileContent, read_file
 from lightrag_jsonl.readers.limits import FileLimits, advice
-from lightrag_jsonl.readers.markdown import plain_json
+from lightrag_jsonl.readers.markdown import metadata_json
 
 LATE_SECONDS: Final = 10.0  # after the limit, this process ends itself
 
@@ -60,7 +60,7 @@ def answer_requests() -> None:
         if not is_limited:
             _limit_memory(request.limits.memory)
             is_limited = True
-        response = _response(request)
+        response = _file_response(request)
         del request
         write_message(responses, msgspec.msgpack.encode(response))
         if response.final:
@@ -76,7 +76,7 @@ def _limit_memory(memory: int) -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (memory, hard_limit))
 
 
-def _response(request: FileRequest) -> FileResponse:
+def _file_response(request: FileRequest) -> FileResponse:
     """The answer to a request; `final` after the process ran out of memory."""
     with open(os.devnull, "w", encoding="utf-8") as nowhere:  # noqa: PTH123
         # its thread needs no lock of Python's, unlike any code here
@@ -129,7 +129,7 @@ def _storable(content: FileContent) -> FileContent:
         title=document.title and sanitize(document.title),
         date=document.date and sanitize(document.date),
         metadata=json.loads(
-            sanitize(json.dumps(plain_json(document.metadata), ensure_ascii=False))
+            sanitize(json.dumps(metadata_json(document.metadata), ensure_ascii=False))
         ),
         pages=document.pages and tuple(sanitize(page) for page in document.pages),
     )

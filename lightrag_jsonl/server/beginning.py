@@ -27,7 +27,7 @@ QUESTION_FORMS: Final = 3
 NAMES: Final = 8
 TRIED: Final = 5  # names and relations for which a question is tried
 SUMMARY_TOKENS: Final = 4_000  # of the overview that the sentences are taken from
-LONGEST_SENTENCE: Final = 320  # characters; a longer one is a table or a list
+LONGEST_QUOTED_SENTENCE: Final = 320  # characters; a longer one is a table or a list
 LINK: Final = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
 PERSON_TYPES: Final = ("person", "人物")
 
@@ -95,7 +95,7 @@ async def _first_screen(index: Index) -> BeginningBody:
     sentences = [
         sentence
         for sentence in await _quotes(index, words.whole, mode="overview", sentences=2 * SENTENCES)
-        if len(sentence.text) <= LONGEST_SENTENCE
+        if len(sentence.text) <= LONGEST_QUOTED_SENTENCE
     ]
     questions = [words.whole] if sentences else []
     async for question in _answered(index, names, words):

@@ -121,7 +121,7 @@ def where_of(conditions: MetadataConditions | None) -> dict[str, Json]:
         names = [condition.name] if isinstance(condition.name, str) else condition.name
         for name in names:
             field = OWN_NAMES.get(name, name)
-            where[field] = _joined(field, where.get(field, {}), _comparison(condition))
+            where[field] = _joined_conditions(field, where.get(field, {}), _comparison(condition))
     return where
 
 
@@ -148,7 +148,7 @@ def _value(condition: MetadataCondition) -> Json:
     return list(value) if isinstance(value, list) else value
 
 
-def _joined(field: str, earlier: Json, later: Json) -> Json:
+def _joined_conditions(field: str, earlier: Json, later: Json) -> Json:
     """Two conditions on a field, such as the ends of a range."""
     if earlier == {}:
         return later

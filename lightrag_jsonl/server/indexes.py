@@ -27,7 +27,7 @@ from lightrag_jsonl.storage.store import search
 from lightrag_jsonl.storage.views import Snapshot
 from lightrag_jsonl.tracing.events import Event
 
-HandlerResult = TypeVar("HandlerResult")
+WorkResult = TypeVar("WorkResult")
 QuestionEvent: TypeAlias = Event | Answer
 Opener: TypeAlias = Callable[[Address], AsyncLightRAG]
 
@@ -235,7 +235,7 @@ class Indexes:
         finally:
             self.in_flight -= 1
 
-    def heavy_work(self, work: Awaitable[HandlerResult], weight: int) -> Awaitable[HandlerResult]:
+    def heavy_work(self, work: Awaitable[WorkResult], weight: int) -> Awaitable[WorkResult]:
         """Work that reads a whole index, counted until the end, even after the client has left: a
         thread cannot be cancelled. `Busy` above the limit.
         """
@@ -245,7 +245,7 @@ class Indexes:
             raise Busy("too many requests that read a whole index: try again later", 5)
         self.heavy_in_flight += weight
 
-        def forget(ended: asyncio.Future[HandlerResult]) -> None:
+        def forget(ended: asyncio.Future[WorkResult]) -> None:
             self.heavy_in_flight -= weight
             if not ended.cancelled():
                 ended.exception()  # nobody may be left to see it

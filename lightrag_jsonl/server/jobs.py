@@ -52,7 +52,9 @@ LONGEST_LINE: Final = 1 << 22  # bytes of a message; the lists in a report are c
 LONGEST_ERROR: Final = 4_000  # characters
 QUEUE_SECONDS: Final = 30  # after which a client may ask for a place in the queue again
 LOOK_SECONDS: Final = 1.0  # between two looks at what other servers of the same index have done
-LOCK_SECONDS: Final = 1.0  # between two attempts to note a state while another process writes
+BLOCKED_NOTE_SECONDS: Final = (
+    1.0  # between two attempts to note a state while another process writes
+)
 JOB_TOO_LONG: Final = (
     "the job took more than {hours:g} hours (`serve --max-job-hours`). Everything indexed until then "
     "stays, and a retry goes on with the rest"
@@ -532,7 +534,7 @@ class JobQueue:
                 return await write(self._store, change)
             except (LockedError, UnavailableError) as error:
                 log.warning("the state of a job is not stored yet: %s", error)
-                await asyncio.sleep(LOCK_SECONDS)
+                await asyncio.sleep(BLOCKED_NOTE_SECONDS)
 
 
 async def _send(stream: asyncio.StreamWriter, message: object) -> None:

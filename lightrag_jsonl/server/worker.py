@@ -28,7 +28,7 @@ from lightrag_jsonl.server.jobs import Job, WorkerMessage
 from lightrag_jsonl.storage.store import read, write
 
 PROGRESS_SECONDS: Final = 0.2  # between two reports on progress
-LOCK_SECONDS: Final = 5.0  # between two attempts while another process writes
+BLOCKED_JOB_SECONDS: Final = 5.0  # between two attempts while another process writes
 LIST_BYTES: Final = 50_000  # of JSON, of each list in a report
 NOT_INDEXED: Final = "{count} documents of this job are not indexed: a retry goes on with them"
 
@@ -93,7 +93,7 @@ async def _result(job: Job, rag: AsyncLightRAG, send: SendMessage) -> WorkerMess
             report = await do_job(job, rag, _progress(send))
         except (LockedError, UnavailableError) as error:
             send(WorkerMessage(locked=str(error)))
-            await asyncio.sleep(LOCK_SECONDS)
+            await asyncio.sleep(BLOCKED_JOB_SECONDS)
         else:
             return _ending(job, report, error=str(report.get("stopped", "")))
 

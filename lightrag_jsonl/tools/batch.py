@@ -348,14 +348,14 @@ def _read_line(line: str, results: _Results) -> None:
         record = json.loads(line)
         request_id = record["custom_id"]
         if REQUEST_ID.fullmatch(request_id) and request_id not in results.answers:
-            results.answers[request_id] = _completion(record)
+            results.answers[request_id] = _completion_of_result(record)
     except LLMError as error:
         results.failures.setdefault(request_id, str(error))
     except (ValueError, TypeError, KeyError, RecursionError):
         results.unreadable += 1
 
 
-def _completion(record: Record) -> Completion:
+def _completion_of_result(record: Record) -> Completion:
     """The completion of a result; `LLMError` gives the reason if there is none."""
     response = record.get("response")
     if not isinstance(response, dict):

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 GRAPH = "graph_chunk_entity_relation.graphml"
 DOCUMENTS_FILE = "kv_store_full_docs.json"
 CHUNKS_FILE = "kv_store_text_chunks.json"
-SEPARATOR = "<SEP>"  # between the parts of a description or of a list of chunks
+PART_SEPARATOR = "<SEP>"  # between the parts of a description or of a list of chunks
 QUOTES = "\"'“”"
 NO_FILE = ("", "unknown_source", "no-file-path")
 CHUNK_ENDS = "\ufffd \t\r\n"  # ignored there: from cutting inside a character, or stripping
@@ -349,13 +349,13 @@ def _empty_target(id: str, entry: Record) -> _Target:
 
 
 def _keywords(joined: object) -> list[Json]:
-    keywords = SEPARATOR.join(_distinct_parts(joined))
-    return [*_distinct_parts(KEYWORD_SEPARATORS.sub(SEPARATOR, keywords))]
+    keywords = PART_SEPARATOR.join(_distinct_parts(joined))
+    return [*_distinct_parts(KEYWORD_SEPARATORS.sub(PART_SEPARATOR, keywords))]
 
 
 def _distinct_parts(joined: object) -> tuple[str, ...]:
     """The distinct parts of a joined field, without the quotes of old versions."""
-    quoted_parts = str(joined or "").split(SEPARATOR)
+    quoted_parts = str(joined or "").split(PART_SEPARATOR)
     parts = [_unquoted(part) for part in quoted_parts]
     return tuple(dict.fromkeys(part for part in parts if part))
 

@@ -112,8 +112,13 @@ def _with_whole_names(segments: Iterable[SegmentedWord]) -> list[SegmentedWord]:
         before = joined[-1] if joined else None
         is_part = segment.text == "·" or (before is not None and before.text.endswith("·"))
         if before is not None and is_part and before.tag == "nr" and before.end == segment.start:
-            text = before.text + segment.text
-            joined[-1] = before._replace(end=segment.end, text=text)
+            joined[-1] = SegmentedWord(
+                start=before.start,
+                end=segment.end,
+                text=before.text + segment.text,
+                tag=before.tag,
+                in_dictionary=before.in_dictionary,
+            )
         else:
             joined.append(segment)
     return joined

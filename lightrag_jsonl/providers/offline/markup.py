@@ -10,7 +10,7 @@ from lightrag_jsonl.core.text import clipped_at_word
 HEADING = pattern_of(  # of Markdown and reStructuredText, at the beginning of a sentence
     r"#{1,6}\s|[^\n]{1,100}\n([=~^-])\1{2,}[ \t]*$", re.MULTILINE
 )
-_FENCE = pattern_of(r"^[ \t]*```(?P<language>.*)$", re.MULTILINE)
+_FENCE_LINE = pattern_of(r"^[ \t]*```(?P<language>.*)$", re.MULTILINE)
 _MARKUP = pattern_of(
     r"^[ \t]*(?:>>>|\.\.\.|\$)[ \t].*$"
     r"|^[ \t]*\.\. \S.*$(?:\n[ \t]+:.*$)*"  # directives, with their options
@@ -67,7 +67,7 @@ def _without_code(text: str) -> str:
     parts: list[str] = []
     end = 0
     for code_start, code_end in _code_spans(text):
-        parts += [text[end:code_start], _blanked(text[code_start:code_end])]
+        parts += [text[end:code_start], blanked(text[code_start:code_end])]
         end = code_end
     return "".join([*parts, text[end:]])
 
@@ -80,7 +80,7 @@ def _code_spans(text: str) -> Iterator[tuple[int, int]]:
     a language may be the end of code from before the text, and is only a line.
     """
     opening: re.Match[str] | None = None
-    for fence in _FENCE.finditer(text) if "```" in text else ():
+    for fence in _FENCE_LINE.finditer(text) if "```" in text else ():
         language = fence["language"].strip()
         if opening is not None and not language:
             yield opening.start(), fence.end()
@@ -100,8 +100,9 @@ def _has_any(text: str, marks: Iterable[str]) -> bool:
 
 
 def _blank(match: re.Match[str]) -> str:
-    return _blanked(match[0])
+    return blanked(match[0])
 
 
-def _blanked(text: str) -> str:
+def blanked(text: str) -> str:
+    """As many spaces as characters, with the line breaks of a text."""
     return re.sub(r"[^\n]", " ", text)

@@ -14,7 +14,7 @@ from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.sentences import sentence_spans
 from lightrag_jsonl.providers.offline.chinese import chinese_names, chinese_phrases
 from lightrag_jsonl.providers.offline.english import english_names, english_phrases
-from lightrag_jsonl.providers.offline.markup import without_addresses, without_markup
+from lightrag_jsonl.providers.offline.markup import blanked, without_addresses, without_markup
 from lightrag_jsonl.providers.offline.phrases import ContentWord, Phrase, Spans
 from lightrag_jsonl.providers.offline.pronouns import NamedSentence, with_subjects
 
@@ -81,12 +81,12 @@ def _names_in(plain: str, spans: Spans, language: Language, tagger: Tagger) -> l
 
 def _plain_and_spans(text: str) -> tuple[str, Spans]:
     """A text without markup, addresses and blocks of code, of the same length, and its sentences."""
-    plain = without_markup(_CODE_BLOCK.sub(_blanked, text) if "```" in text else text)
+    plain = without_markup(_without_code_blocks(text) if "```" in text else text)
     return without_addresses(plain), sentence_spans(plain)
 
 
-def _blanked(block: re.Match[str]) -> str:
-    return re.sub(r"[^\n]", " ", block[0])
+def _without_code_blocks(text: str) -> str:
+    return _CODE_BLOCK.sub(lambda block: blanked(block[0]), text)
 
 
 def written_in(text: str, default: Language) -> Language:
