@@ -205,50 +205,58 @@ def insert_command(
       lightrag-jsonl insert -w kb -l zh --llm qwen3:8b 三国演义.txt
       cat notes/*.txt | lightrag-jsonl insert -w kb --id notes -
     """
-    if ray is not None and (sync or upgrade):
-        raise click.UsageError("--ray cannot be combined with --sync or --upgrade")
-    if allow_empty and not sync:
-        raise click.UsageError("--allow-empty belongs to --sync")
-    if watch and (ray is not None or upgrade or id is not None):
-        raise click.UsageError("--watch cannot be combined with --ray, --upgrade or --id")
+    _check_combination(
+        ray=ray is not None,
+        sync=sync,
+        upgrade=upgrade,
+        allow_empty=allow_empty,
+        watch=watch,
+        id=id is not None,
+    )
     sources = find_sources(files, allow_empty=allow_empty if sync else None)
     if id is not None:
-        single_document = _single_document(sources, file_limits, sees=_sees(setup))
-        sources = replace(single_document, id=id)
+        sources = _single_document(sources, id, file_limits, sees=_sees(setup))
     watched = _watched_paths(sources) if watch else []
     look = partial(file_stamps, watched, file_limits, sees=watch and _sees(setup))
     first_stamps = look()
     with open_index(setup, index_options, create=True) as rag:
         if ray is None:
-            insert = partial(
-                rag.insert,
-                sources,
-                sync=sync,
-                allow_empty=allow_empty,
-                read=read,
-                file_limits=file_limits,
-            )
-            report = _reported(insert)
+            insert = partial(rag.insert, sync=sync, allow_empty=allow_empty, read=read)
+            report = _reported(partial(insert, sources, file_limits=file_limits))
         else:
             rag.run(lambda loop_rag: loop_rag.engine.record_read_mode(read))
             report = _inserted_on_ray(rag, sources, ray, setup=setup, file_limits=file_limits)
         output = _output(rag, report, "no documents were inserted")
         if watch and not report.stopped:
             emit(f"inserted: {len(report.documents)}; watching, Ctrl-C ends", err=True)
-            with suppress(KeyboardInterrupt):  # what it leaves pending is named below
-                for changes in watched_changes(look, first_stamps):
-                    _insert_changes(rag, changes, watched if sync else None, file_limits)
+            changes = watched_changes(look, first_stamps)
+            _insert_while_watching(rag, changes, watched if sync else None, file_limits)
             return replace(output, notes=list(_report_notes(rag, report, "resume")))
         if not upgrade or report.stopped:
             return output
-        upgraded = _upgraded(rag, setup, yes, max_tokens)
-        notes = dict.fromkeys([*output.notes, *upgraded.notes])
-        return CommandOutput(
-            value={"inserted": report, "upgraded": upgraded.value},
-            status=upgraded.status,
-            notes=list(notes),
-            failures=[*output.failures, *upgraded.failures],
-        )
+        return _joined_output(output, _upgraded(rag, setup, yes, max_tokens))
+
+
+def _check_combination(
+    *, ray: bool, sync: bool, upgrade: bool, allow_empty: bool, watch: bool, id: bool
+) -> None:
+    """Raise `UsageError` for given options of `insert` that exclude each other."""
+    if ray and (sync or upgrade):
+        raise click.UsageError("--ray cannot be combined with --sync or --upgrade")
+    if allow_empty and not sync:
+        raise click.UsageError("--allow-empty belongs to --sync")
+    if watch and (ray or upgrade or id):
+        raise click.UsageError("--watch cannot be combined with --ray, --upgrade or --id")
+
+
+def _joined_output(inserted: CommandOutput, upgraded: CommandOutput) -> CommandOutput:
+    """The output of an insert with an upgrade."""
+    return CommandOutput(
+        value={"inserted": inserted.value, "upgraded": upgraded.value},
+        status=upgraded.status,
+        notes=list(dict.fromkeys([*inserted.notes, *upgraded.notes])),
+        failures=[*inserted.failures, *upgraded.failures],
+    )
 
 
 def _sees(setup: Setup) -> bool:
@@ -266,6 +274,18 @@ def _watched_paths(sources: InputDocument | list[InputDocument]) -> list[Path]:
     if not paths:
         raise click.UsageError("--watch needs files or folders")
     return paths
+
+
+def _insert_while_watching(
+    rag: LightRAG,
+    all_changes: Iterator[FileChanges],
+    synced: Sequence[Path] | None,
+    limits: FileLimits,
+) -> None:
+    """Insert changes until Ctrl-C; the report names documents left pending by the interrupt."""
+    with suppress(KeyboardInterrupt):
+        for changes in all_changes:
+            _insert_changes(rag, changes, synced, limits)
 
 
 def _insert_changes(
@@ -291,14 +311,14 @@ def _insert_changes(
 
 
 def _single_document(
-    sources: InputDocument | list[InputDocument], limits: FileLimits, *, sees: bool
+    sources: InputDocument | list[InputDocument], id: str, limits: FileLimits, *, sees: bool
 ) -> Document:
-    """The only document of the sources, for --id."""
+    """The only document of the sources, with the id given by --id."""
     items = load_documents(sources, limits=limits, sees=sees)
     loaded = [item for item in items if not isinstance(item, FileNote)]
     if len(loaded) != 1 or not isinstance(loaded[0], Document):
         raise click.UsageError(f"--id names one document, but {len(loaded)} were given")
-    return loaded[0]
+    return replace(loaded[0], id=id)
 
 
 def _inserted_on_ray(

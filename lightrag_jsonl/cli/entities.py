@@ -62,7 +62,7 @@ def show_command(rag: LightRAG, name: str, limit: int) -> CommandOutput:
         )
     )
     documents = [document.title or document.name for document in chunks.documents.values()]
-    rows = [_table_row(relation, entity.name) for relation in relations[:limit]]
+    rows = [_neighbour_row(relation, entity.name) for relation in relations[:limit]]
     names = entity.name if entity.type == UNKNOWN_TYPE else f"{entity.name} ({entity.type})"
     also = f"also {', '.join(entity.aliases)}" if entity.aliases else ""
     unlisted = (
@@ -80,7 +80,7 @@ def show_command(rag: LightRAG, name: str, limit: int) -> CommandOutput:
     return CommandOutput(value, "\n\n".join(filter(None, parts)))
 
 
-def _table_row(relation: Relation, name: str) -> dict[str, str]:
+def _neighbour_row(relation: Relation, name: str) -> dict[str, str]:
     """A relation seen from an end; names mentioned together have no direction."""
     words = ", ".join(relation.keywords)
     is_source = relation.source == name

@@ -71,18 +71,18 @@ class _CommandGroup(click.Group):
         try:
             return super().parse_args(context, arguments)
         except click.NoSuchOption as error:
-            if not self._has_option(context, error.option_name):
+            if not self.has_option(context, error.option_name):
                 raise
             example = f"{context.command_path} COMMAND {error.option_name} ..."
             names = ", ".join(self.list_commands(context))
             message = f"{error.option_name} belongs after a command: {example}; commands: {names}"
             raise click.UsageError(message, context) from None
 
-    def _has_option(self, context: click.Context, option: str) -> bool:
+    def has_option(self, context: click.Context, option: str) -> bool:
         """Whether a command of the group, or of a group in it, has an option."""
         commands = [self.get_command(context, name) for name in self.list_commands(context)]
         return any(
-            command._has_option(context, option)
+            command.has_option(context, option)
             if isinstance(command, _CommandGroup)
             else any(option in parameter.opts for parameter in command.params)
             for command in commands

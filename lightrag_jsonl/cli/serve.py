@@ -5,7 +5,7 @@ import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -31,6 +31,10 @@ from lightrag_jsonl.providers.header_values import environment_value
 from lightrag_jsonl.providers.settings import Setup, chosen_setting
 from lightrag_jsonl.rag.opening import open_async, open_index
 from lightrag_jsonl.storage.opening import has_index
+
+if TYPE_CHECKING:
+    import uvicorn
+    from starlette.applications import Starlette
 
 SERVER_PACKAGES: Final = ("prometheus_client", "starlette", "uvicorn")
 
@@ -107,18 +111,13 @@ def serve_command(
       lightrag-jsonl serve kb notes --host 0.0.0.0 --allow-host kb.example.org --token-file token
       lightrag-jsonl serve 'postgresql://ann@db.example.org/library?index=books'
     """
-    try:
-        import uvicorn
+    _check_server_packages()
 
-        from lightrag_jsonl.server.app import create_app
-        from lightrag_jsonl.server.browser import run_server
-        from lightrag_jsonl.server.connections import uvicorn_settings
-        from lightrag_jsonl.server.indexes import MEGABYTE, Indexes, ServerLimits
-        from lightrag_jsonl.server.security import Access
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in SERVER_PACKAGES:
-            raise
-        raise ConfigError("the server is an extra: pip install '.[server]'") from error
+    from lightrag_jsonl.server.app import create_app
+    from lightrag_jsonl.server.browser import run_server
+    from lightrag_jsonl.server.indexes import MEGABYTE, Indexes, ServerLimits
+    from lightrag_jsonl.server.security import Access
+
     access = Access(host=host, token=_token(token_file), hosts=hosts)
     default = chosen_setting("working_dir", Setup())[0] or "kb"
     chosen_addresses = indexes or (as_address(default),)
@@ -137,8 +136,18 @@ def serve_command(
     )
     open_indexes = Indexes(limits, setup, opener=opener)
     open_indexes.open(chosen_addresses)
-    config = uvicorn.Config(
-        create_app(open_indexes, access),
+    config = _uvicorn_config(create_app(open_indexes, access), host, port)
+    run_server(config, opens_page=not no_open and _has_screen())
+    return CommandOutput(None, "")
+
+
+def _uvicorn_config(app: "Starlette", host: str, port: int) -> "uvicorn.Config":
+    import uvicorn
+
+    from lightrag_jsonl.server.connections import uvicorn_settings
+
+    return uvicorn.Config(
+        app,
         host=host,
         port=port,
         log_level="info",
@@ -147,8 +156,18 @@ def serve_command(
         timeout_graceful_shutdown=5,
         **uvicorn_settings(),
     )
-    run_server(config, opens_page=not no_open and _has_screen())
-    return CommandOutput(None, "")
+
+
+def _check_server_packages() -> None:
+    """Raise `ConfigError` without the packages of the extra `server`."""
+    try:
+        import uvicorn  # noqa: F401
+
+        import lightrag_jsonl.server.app  # noqa: F401
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in SERVER_PACKAGES:
+            raise
+        raise ConfigError("the server is an extra: pip install '.[server]'") from error
 
 
 def _make_index(address: Address, setup: Setup) -> None:
