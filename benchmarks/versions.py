@@ -236,7 +236,11 @@ ERA_YEARS = [
 
 
 def all_topics(names: Names) -> tuple[Topic, ...]:
-    """What the documents are about, in both languages."""
+    """The subjects of the documents, in both languages."""
+    return (*_english_topics(names), *_chinese_topics(names))
+
+
+def _english_topics(names: Names) -> tuple[Topic, ...]:
     return (
         Topic(
             language="en",
@@ -282,6 +286,11 @@ def all_topics(names: Names) -> tuple[Topic, ...]:
             values=names.english_kingdom_people,
             first_year=196,
         ),
+    )
+
+
+def _chinese_topics(names: Names) -> tuple[Topic, ...]:
+    return (
         Topic(
             language="zh",
             kind=names.chinese_head,
