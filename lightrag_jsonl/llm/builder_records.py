@@ -24,9 +24,9 @@ _CONSTANT = pattern_of(
 
 
 def plain_graph(record: Record) -> Record:
-    """A record in whose lists the nodes and edges of a builder are entities and relations by name.
+    """A record with a builder's nodes and edges turned into entities and relations by name.
 
-    Ids of nodes are resolved within the record. A record of another form stays as it is.
+    Ids of nodes are resolved within the record. A record of another form is unchanged.
     """
     names_by_id: dict[str, str] = {}
     plain = dict(record)
@@ -45,7 +45,7 @@ def plain_graph(record: Record) -> Record:
 
 
 def plain_edge(edge: Record, names_by_id: dict[str, str]) -> Record:
-    """An edge with the names of its ends in place of ids or nodes, and its type as a predicate."""
+    """An edge with the names of the ends in place of ids or nodes, and the type as a predicate."""
     plain: Record = {}
     taken: set[str] = set()
     for end, aliases in _KEYS_OF_ENDS.items():
@@ -68,7 +68,7 @@ def plain_edge(edge: Record, names_by_id: dict[str, str]) -> Record:
 
 
 def typed_ends(record: Record) -> list[Record]:
-    """The ends of an edge as entities, if the edge names their types."""
+    """The ends of an edge as entities, if the edge names the types."""
     entities: list[Record] = []
     for end, aliases in _KEYS_OF_ENDS.items():
         name = next((record[alias] for alias in aliases if alias in record), None)
@@ -127,7 +127,7 @@ def _plain_node(node: Record) -> Record:
 
 
 def _name_of_node(node: Record) -> Json:
-    """The name of a node: a property, or the id, or the label of a node whose id tells nothing."""
+    """The name of a node: a property, or the id, or the label of a node with a meaningless id."""
     properties = _properties(node.get("properties"))
     for source in (node, properties):
         for key in ("name", "title"):

@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 
 class UsageMeter:
-    """Adds up the cost of an operation, also in the meter of its parent; subclasses may set limits."""
+    """Adds up the cost of an operation, also in the parent's meter; subclasses may set limits."""
 
     def __init__(self, parent: "UsageMeter | None" = None) -> None:
         self.spent = Usage()
@@ -55,7 +55,7 @@ class UsageMeter:
 
     @contextlib.contextmanager
     def attach_usage(self) -> Iterator[None]:
-        """Set `usage` of an error from this block to the amount spent until then."""
+        """Set `usage` of an error from the block to the amount spent so far."""
         try:
             yield
         except LightRAGError as error:
@@ -64,7 +64,7 @@ class UsageMeter:
 
 
 class ModelCalls:
-    """Calls a model, in the order and at the pace of its scheduler.
+    """Calls a model, in the order and at the pace of the scheduler.
 
     Optional attributes of a model limit the pace: `requests_per_minute`, `tokens_per_minute`, and
     `first_concurrent_calls`, the calls in flight before anything is known about the server.
@@ -82,7 +82,7 @@ class ModelCalls:
         self._limits = limits
 
     async def call(self, request: ModelRequest, meter: UsageMeter) -> Completion:
-        """The model's completion; a call that fails in passing is repeated, unless the reader
+        """The model's completion; after a passing error the call is repeated, unless the reader
         already has pieces of the answer.
         """
         with chat_span(self.llm, max_tokens=request.max_tokens) as span:
@@ -116,7 +116,7 @@ class ModelCalls:
         return completion
 
     async def _attempt(self, request: ModelRequest, meter: UsageMeter) -> Completion:
-        """One attempt. A failed attempt costs, too: one call, if nobody knows the tokens."""
+        """One attempt. A failed attempt costs, too: one call, with unknown tokens."""
         meter.check()
         started = time.monotonic()
         try:
@@ -157,7 +157,7 @@ class ModelCalls:
             ) from error
 
     async def _ask(self, request: ModelRequest) -> Completion:
-        """Ask in the way that fits the request and the model."""
+        """Ask with the model's method for the form of the request."""
         llm = self.llm
         if request.picture is not None and isinstance(llm, VisionLLM):
             return await llm.see(request.messages, request.picture, max_tokens=request.max_tokens)
@@ -180,7 +180,7 @@ class ModelCalls:
 
 
 def _no_text_error(model: str, completion: Completion) -> LLMError:
-    """The error of an empty answer; it may pass, unless the reason is known."""
+    """The error of an empty answer, passing unless the reason is known."""
     reasons = {"length": " before its token limit", "filter": f": {BROKEN_OFF['filter']}"}
     reason = reasons.get(completion.finish, "")
     return LLMError(f"{model} wrote nothing{reason}", transient=not reason)

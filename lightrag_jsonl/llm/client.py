@@ -1,4 +1,4 @@
-"""The one door to the model: render, look in the cache, call, store the answer, parse it."""
+"""The only door to the model: renders, looks in the cache, calls, stores and parses the answer."""
 
 import asyncio
 import contextlib
@@ -62,7 +62,7 @@ class Cache(Protocol):
 class ModelClient:
     """Asks models with one set of prompts, with a limit on calls in flight.
 
-    `llm` does every task that is not in `models`, except "see". With `store_answers` false the cache
+    `llm` does every task absent from `models`, except "see". With `store_answers` false the cache
     is read but never written, for rehearsals.
     """
 
@@ -87,11 +87,11 @@ class ModelClient:
         self._in_flight: WeakValueDictionary[bytes, asyncio.Lock] = WeakValueDictionary()
 
     def has_model(self, task: ModelTask) -> bool:
-        """Whether a model does this task."""
+        """Whether there is a model for a task."""
         return task in self._calls
 
     def model(self, task: ModelTask) -> LLM:
-        """The model for a task; `ConfigError` if there is none."""
+        """The model for a task; `ConfigError` without a model."""
         return self._calls_for(task).llm
 
     def next_priority(self) -> int:
@@ -100,7 +100,7 @@ class ModelClient:
 
     @property
     def calls_in_flight(self) -> int:
-        """The number of calls that the models are working on."""
+        """The number of the models' calls in flight."""
         return sum(calls.scheduler.in_use for calls in set(self._calls.values()))
 
     def _calls_for(self, task: ModelTask) -> ModelCalls:
@@ -119,9 +119,10 @@ class ModelClient:
         document: str | None = None,
         meter: UsageMeter | None = None,
     ) -> ModelReply:
-        """The model's text; `messages` is a conversation that goes on from the rendered prompt.
+        """The model's text; `messages` continue the conversation after the rendered prompt.
 
-        `document` is the id of the only document quoted, with which the cached answer is deleted.
+        `document` is the id of the only quoted document: deleting the document deletes the cached
+        answer.
         """
         request = ModelRequest(
             prompt=prompt,
@@ -143,7 +144,7 @@ class ModelClient:
     ) -> Json:
         """The model's JSON value, checked against the schema after `normalize`; see also `text`.
 
-        An unreadable answer is asked for once more; then it is a `ResponseError`.
+        After an unreadable answer the model is asked once more, then `ResponseError` is raised.
         """
         messages = self.prompts.render(prompt, variables)
         request = ModelRequest(
@@ -203,7 +204,7 @@ class ModelClient:
         meter: UsageMeter | None = None,
         on_piece: PieceReceiver | None = None,
     ) -> ModelReply:
-        """The model's answer to a conversation; an empty one is an `LLMError`.
+        """The model's answer to a conversation; `LLMError` for an empty answer.
 
         `on_piece` receives the readable text: in pieces as the model writes, or whole if the answer is
         cached or the model cannot stream.
@@ -224,7 +225,7 @@ class ModelClient:
         document: str | None = None,
         meter: UsageMeter | None = None,
     ) -> ModelReply:
-        """What the model reads on a picture; see also `text`."""
+        """The text read by the model on a picture; see also `text`."""
         request = ModelRequest(
             prompt=SEE_PROMPT,
             messages=self.prompts.render(SEE_PROMPT, {}),
@@ -240,7 +241,7 @@ class ModelClient:
             await self._cache.delete([reply.key])
 
     async def _reply(self, request: ModelRequest, meter: UsageMeter | None) -> ModelReply:
-        """The answer from the cache or the model; of equal requests at once, a single one is sent."""
+        """The answer from the cache or the model; equal requests at once are sent once."""
         messages = [Message(turn.role, sanitize(turn.content)) for turn in request.messages]
         request = replace(request, messages=tuple(messages))
         calls = self._calls_for(TASKS.get(request.prompt, "extract"))
@@ -265,7 +266,7 @@ class ModelClient:
     async def _call(
         self, calls: ModelCalls, request: ModelRequest, key: bytes, meter: UsageMeter
     ) -> Completion:
-        """The model's answer, called in its turn, and stored."""
+        """The model's answer, called in turn, and stored."""
         completion = await calls.call(request, meter)
         try:
             await self._store(request, key, completion)
@@ -275,7 +276,7 @@ class ModelClient:
         return completion
 
     async def _store(self, request: ModelRequest, key: bytes, completion: Completion) -> None:
-        """Store an answer that is not broken off; an answer to a question survives a failure."""
+        """Store a complete answer; a failure to store loses no answer to a question."""
         if not self.stores_answers or completion.broken_off:
             return
         try:
@@ -293,7 +294,7 @@ def _calls_by_task(
     *,
     max_concurrent_calls: int,
 ) -> dict[ModelTask, ModelCalls]:
-    """The calls of the model for each task that has a model; a model has one scheduler."""
+    """The calls of the model for each task with a model; a model has one scheduler."""
     calls_by_task: dict[ModelTask, ModelCalls] = {}
     calls_by_model: dict[int, ModelCalls] = {}
     for task in MODEL_TASKS:

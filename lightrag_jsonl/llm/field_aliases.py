@@ -1,4 +1,4 @@
-"""Converts records in the shapes that models fall into (other names for types, keys, lists) to ours."""
+"""Converts common variants of records (other names for types, keys, lists) to our form."""
 
 import unicodedata
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from lightrag_jsonl.llm.builder_records import plain_edge, plain_graph, typed_en
 
 
 def _by_alias(table: str) -> dict[str, str]:
-    """Our name for each alias; each line of the table is "our name: its aliases"."""
+    """Our name for each alias; each line of the table is "our name: aliases"."""
     names: dict[str, str] = {}
     for row in table.strip().split("\n"):
         name, aliases = row.split(": ")
@@ -78,11 +78,11 @@ _SCORE = pattern_of(r"([-+]?\d+(?:\.\d+)?)(?:\s*/\s*(\d+))?(?!\d)")
 
 
 class RepairedRecord(dict[str, Json]):
-    """A record of which a key or a missing field was repaired."""
+    """A record with a repaired key or missing field."""
 
 
 def repair_graph_record(record: Record) -> tuple[Record, ...]:
-    """The records that `normalize_graph_record` finds in a model's object, repaired where necessary.
+    """The records of `normalize_graph_record` from a model's object, repaired where necessary.
 
     Keys may have capitals, spaces and hyphens. A missing entity type is unknown; an entity with a
     type needs no description, a relation with keywords neither.
@@ -102,7 +102,7 @@ def repair_graph_record(record: Record) -> tuple[Record, ...]:
 
 
 def name_records(record: Record) -> tuple[Record, ...]:
-    """The entities in an object that is asked for names: whatever else the object says does not count."""
+    """The entities in an answer with names; other contents of the object do not count."""
     return tuple(
         {"type": "entity", "name": normalized["name"]} if "name" in normalized else normalized
         for normalized in repair_graph_record(record)
@@ -110,7 +110,7 @@ def name_records(record: Record) -> tuple[Record, ...]:
 
 
 def _with_folded_keys(record: Record) -> Record:
-    """The record, and those in its lists, with the usual keys in lower case."""
+    """The record, and the records in lists, with the usual keys in lower case."""
     folded: Record = {}
     for key, value in record.items():
         name = _folded_key(key)
@@ -128,7 +128,7 @@ def _folded_key(key: str) -> str:
 
 
 def _missing_fields(record: Record) -> Record:
-    """The values of fields that a record can do without, if the others say enough."""
+    """Values for missing fields, if the other fields say enough."""
     if record.get("type") == "entity" and "name" in record:
         if "entity_type" not in record and record.get("description"):
             return {"entity_type": UNKNOWN_TYPE}
@@ -161,9 +161,9 @@ def _list_records(record: Record, lists: list[str]) -> Iterator[Record]:
 
 
 def normalize_keywords(value: Json) -> Json:
-    """The two keyword lists of an answer, one may be empty; an answer without any stays as it is.
+    """The two keyword lists of an answer, one may be empty; an answer without lists is unchanged.
 
-    An optional field of another type is left out, so that it does not cost the keywords.
+    An optional field of another type is left out, to keep the keywords.
     """
     if not isinstance(value, dict):
         return value
@@ -186,7 +186,7 @@ def normalize_keywords(value: Json) -> Json:
 
 
 def _texts_alone(value: Json) -> Record:
-    """The fields of an object of texts, without null; none if another type is among them."""
+    """The fields of an object of texts, without null; empty if a field has another type."""
     texts: Record = {}
     for name, field in value.items() if isinstance(value, dict) else ():
         if isinstance(field, str):
@@ -263,7 +263,7 @@ def _normalize(record: Record) -> Record:
 
 
 def _with_our_keys(record: Record) -> Record:
-    """The record with our names for its keys; a key of ours counts more than its alias."""
+    """The record with our names for the keys; our own key counts more than an alias."""
     fields: Record = {}
     for key, value in record.items():
         name = _KEYS.get(key, key)

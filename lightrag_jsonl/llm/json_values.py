@@ -57,7 +57,7 @@ _ESCAPE_OR_QUOTE = pattern_of(r'\\.|"', re.DOTALL)
 
 
 class FoundObject(NamedTuple):
-    """An object in a text: its end, and its record or its fault."""
+    """An object in a text: the end, and the record or the fault."""
 
     end: int  # the end of the text if that ends inside the object
     record: Record | None
@@ -71,13 +71,13 @@ def line_end(text: str, at: int) -> int:
 
 
 def end_of(pattern: re.Pattern[str], text: str, at: int, end: int = sys.maxsize) -> int:
-    """The end of a pattern that begins at `at`; `at` if the pattern does not match."""
+    """The end of a match at `at`; `at` without a match."""
     match = pattern.match(text, at, end)
     return match.end() if match else at
 
 
 def find_object(text: str, start: int) -> FoundObject:
-    """The object that begins at `start`, repaired if only the quoting is wrong.
+    """The object at `start`, repaired if only the quoting is wrong.
 
     Strings may hold raw line breaks. Of a repeated key the last value counts; a lone surrogate
     becomes U+FFFD. NaN, Infinity and numbers beyond the range of floats are malformed.
@@ -101,7 +101,7 @@ def find_object(text: str, start: int) -> FoundObject:
 def find_broken(
     text: str, start: int, position: int = -1, fault: RejectionReason = "malformed"
 ) -> FoundObject:
-    """The object that begins at `start` and is no JSON from `position` on.
+    """The object at `start` that is invalid from `position` on.
 
     The end is the closing brace, or before a fence, or before a line no further to the right that
     begins with a brace, except after a comma, a colon or a bracket where JSON allows one.
@@ -129,7 +129,7 @@ def find_broken(
 def closing_brace(text: str, start: int, end: int, depth: int = 0) -> tuple[int, int]:
     """Look for the end of a broken object up to `end`, with `depth` braces already open.
 
-    Returns (the position after its closing brace, 0), or (-1, the number of braces still open).
+    Returns (the position after the closing brace, 0), or (-1, the number of braces still open).
     """
     for match in _STRING_OR_BRACE.finditer(text, start, end):
         mark = match[0][0]
@@ -140,7 +140,7 @@ def closing_brace(text: str, start: int, end: int, depth: int = 0) -> tuple[int,
 
 
 def _repaired_record(text: str) -> Record | None:
-    """The record of a closed object after its quotes, backslashes and last commas were repaired.
+    """The record of a closed object, with repaired quotes, backslashes and last commas.
 
     Nothing is completed. The result is None if a quote can be read in two ways.
     """
@@ -155,7 +155,7 @@ def _repaired_record(text: str) -> Record | None:
 
 
 def _in_double_quotes(string: re.Match[str]) -> str:
-    """A string of JSON in place of one in single quotes, as Python writes it."""
+    """A string of JSON in place of a string in single quotes, as in Python."""
     content = string["single"]
     if content is None:
         return string[0]
@@ -182,14 +182,14 @@ def _with_backslashes(text: str) -> str:
 
 
 def _word_with_backslashes(word: re.Match[str]) -> str:
-    """A word with its control characters as they were written, if one of its backslashes is bare."""
+    """A word with control characters as written by the model, if any backslash is bare."""
     if all(escape["valid"] for escape in _ESCAPE.finditer(word[0])):
         return word[0]
     return _IN_WORD.sub(lambda mark: f"\\{mark[0]}" if mark[0][1] in "bfnrt" else mark[0], word[0])
 
 
 def _escaped_string(string: re.Match[str]) -> str:
-    """A string with its inner quotes escaped; `ValueError` for a quote that may be the string's end."""
+    """A string with escaped inner quotes; `ValueError` for a quote that may be the string's end."""
     text = string[1]
     quotes = [mark.start() for mark in _ESCAPE_OR_QUOTE.finditer(text) if mark[0] == '"']
     if string[3] is not None:
@@ -237,7 +237,7 @@ def read_json(
 
 
 def _find_value(text: str) -> Json:
-    """The whole text, or else its longest object or array."""
+    """The value of the whole text, or else of the longest object or array."""
     with contextlib.suppress(ValueError, RecursionError):
         return cast(Json, _JSON_DECODER.decode(text))
     text = without_thinking(without_prompted_thinking(text))
@@ -269,7 +269,7 @@ def _clean(value: Any) -> Any:
 
 
 def _finite(digits: str) -> float:
-    """A number that floats can hold; NaN and Infinity are no JSON."""
+    """A number in the range of floats; NaN and Infinity are no JSON."""
     number = float(digits)
     if not math.isfinite(number):
         raise ValueError(f"{digits[:20]} is not a finite number")

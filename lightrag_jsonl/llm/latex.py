@@ -1,4 +1,4 @@
-"""Puts backslashes back that JSON took for escapes: a tab and "heta" are `\\theta`, a line end in
+"""Restores backslashes taken for escapes of JSON: a tab and "heta" are `\\theta`, a line end in
 "C:", "ew" is `C:\\new`, and a backspace always a `\\b`.
 """
 

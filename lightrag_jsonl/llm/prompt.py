@@ -37,7 +37,7 @@ class Prompt(
 
     - `schema` describes the whole value (`json`) or each record (`jsonl`). Instead, `schema_input`
       may name a variable with the description of a table (see `row_schema`).
-    - `declared_inputs`: the variables that callers must give; by default all in the templates.
+    - `declared_inputs`: the variables required from callers; by default all in the templates.
     - `examples`: lines of model output, shown as `{{ examples }}`.
     - `origin`: the name of the prompt in errors.
     """
@@ -67,7 +67,7 @@ class Prompt(
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """The variables that callers must give: as declared, or else all in the templates."""
+        """The variables required from callers: as declared, or else all in the templates."""
         declared = self.declared_inputs
         return tuple(sorted(self.variables) if declared is None else declared)
 
@@ -178,7 +178,7 @@ def read_prompt(path: Path) -> Prompt:
     """The prompt of a Markdown file with YAML front matter, not yet checked.
 
     `PromptError` for a file in another form. Only `# system` and `# user` begin a part; further
-    headings belong to the part around them. An unchanged file is parsed once.
+    headings belong to the part around. An unchanged file is parsed once.
     """
     if path.exists() and not path.is_file():  # a pipe would be read for ever
         raise PromptError(f"{path}: is not a regular file")
@@ -282,7 +282,7 @@ def _joined_values(values: Iterable[object], separator: str = ", ") -> str:
 
 
 def _turn_lines(value: object, user: str, assistant: str) -> object:
-    """A conversation as lines that begin with the role in words; a text as it is."""
+    """A conversation as lines that begin with the role in words; a text is unchanged."""
     if not isinstance(value, list | tuple):
         return value
     roles = {"user": user, "assistant": assistant}

@@ -1,4 +1,4 @@
-"""Prompts by id: loaded from folders or a configuration, rendered, asked, and their answers read."""
+"""Prompts by id: loaded from folders or a configuration, rendered, asked, and answered."""
 
 import difflib
 import json
@@ -41,7 +41,7 @@ class RecordList(list[Record]):
 
 
 class PromptManager:
-    """The prompts of one index, by id; `terms` are defaults for the variables of all prompts."""
+    """The prompts of an index, by id; `terms` are defaults for the variables of all prompts."""
 
     def __init__(
         self,
@@ -172,7 +172,7 @@ class PromptManager:
         return list(RecordList(parse_jsonl(text, schema=schema)))
 
     def _add(self, prompts: Mapping[str, Prompt], *, bases: "PromptManager | None" = None) -> None:
-        """Add or replace prompts, also by an alias; each must be able to replace its base."""
+        """Add or replace prompts, also by an alias; each must be able to replace the base of the same id."""
         for id, prompt in prompts.items():
             if bases is not None:
                 prompt.check(bases.find(id))

@@ -1,8 +1,9 @@
 """Reads a model's JSONL answer, complete or as it streams, into records and rejections.
 
-A record is an object whose text is complete; nothing is ever completed. Text beside an object on the
-same line (`{"a":1} // note`) makes the line malformed, except in an array without an end. A broken-off
-object ends at the next line that can only be a new record; objects nested inside are no records.
+A record is an object with complete text; nothing is ever completed. Text beside an object on the
+same line (`{"a":1} // note`) makes the line malformed, except in an array without an end. A
+broken-off object ends at the next line that can only be a new record; objects nested inside are no
+records.
 """
 
 import json
@@ -86,7 +87,7 @@ def read_answer(
     schema: Mapping[str, Json] | Schema | None = None,
     normalize: Normalize | None = None,
 ) -> JsonlResult:
-    """The same without warnings, for callers that report what was refused."""
+    """Like `parse_jsonl`, without warnings, for callers that report refused lines."""
     reader = JsonlReader(schema, normalize)
     reader.feed(text)
     return reader.close()
@@ -98,7 +99,7 @@ def rejected_text(text: str) -> str:
 
 
 class _ReadObject(NamedTuple):
-    """An object with its text and the number of its first line."""
+    """An object with the text and the number of the first line."""
 
     line: int
     text: str
@@ -134,7 +135,7 @@ class JsonlReader:
     def feed(self, piece: str) -> list[Record]:
         """Take the next piece of text; returns the records completed by the piece.
 
-        An object over several lines is looked at again whenever its text has doubled.
+        An object over several lines is parsed again whenever the text has doubled.
         """
         before = len(self._records)
         self._arrived.append(piece)
@@ -159,7 +160,7 @@ class JsonlReader:
         return self._result
 
     def _read(self) -> None:
-        """Read the whole lines that have arrived, and at the end the last line."""
+        """Read the complete lines so far, and at the end the last line."""
         arrived = "".join(self._arrived)
         end = len(arrived) if self._ended else arrived.rfind("\n") + 1
         self._arrived = [arrived[end:]]
@@ -255,7 +256,7 @@ class JsonlReader:
         self._at = end
 
     def _read_part(self, outer: int) -> Iterator[None]:
-        """Read objects side by side, or refuse the part if it holds other text."""
+        """Read objects side by side, or refuse a part with other text."""
         start = self._at
         if scalar := _SCALAR.match(self._text, start):
             self._read_scalar(scalar[0])
@@ -279,7 +280,7 @@ class JsonlReader:
                 self._accept(part.line, part.text, record, repaired=repaired)
 
     def _read_scalar(self, scalar: str) -> None:
-        """Read a text in place of a record with one text; refuse any other value that is no object."""
+        """Read a text in place of a record with one text; refuse any other value but objects."""
         text_field = self._schema.only_text_field if self._schema else ""
         if text_field and scalar.startswith('"'):
             with suppress(ValueError):
@@ -362,7 +363,7 @@ class JsonlReader:
         return self._in_loop
 
     def _reject(self, line: int, text: str, reason: RejectionReason, detail: str = "") -> None:
-        """Note text that gave no record; a very long one is cut."""
+        """Note text without a record; a very long text is cut."""
         rejection = Rejection(line=line, text=rejected_text(text), reason=reason, detail=detail)
         self._rejections.append(rejection)
 

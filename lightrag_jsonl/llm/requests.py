@@ -1,4 +1,4 @@
-"""A request to a model, the key of its answer in the cache, and the reply with its records."""
+"""A request to a model, the key of the answer in the cache, and the reply with records."""
 
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -33,12 +33,12 @@ class ModelRequest:
     """A conversation for a model to continue, with the form of the answer.
 
     - `prompt`: the id of the prompt, for messages of the log.
-    - `names`: the entity names that records may use, if the server of the model can enforce them.
+    - `names`: the entity names allowed in records, if the server of the model can enforce names.
     - `document`: the id of the only document quoted in the conversation.
     - `picture`: goes with the last message.
     - `for_reader`: an empty answer is a failure.
-    - `on_piece`: receives the pieces of the answer. Once some are in `passed_pieces`, a failed call cannot
-      be repeated unnoticed.
+    - `on_piece`: receives the pieces of the answer. Once `passed_pieces` has any, a failed call
+      cannot be repeated unnoticed.
     """
 
     prompt: str
@@ -78,7 +78,7 @@ def request_key(
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
-    """A completion, new or `cached` under `key`, with the messages of its request.
+    """A completion, new or `cached` under `key`, with the messages of the request.
 
     `usage` is the cost now, failed attempts included: nothing for a cached completion.
     """
@@ -96,7 +96,7 @@ class ModelReply:
 
     @property
     def text_without_thinking(self) -> str:
-        """The text without the thinking at its beginning; "" if there is nothing else."""
+        """The text without the thinking at the beginning; "" without other text."""
         return without_thinking(self.text)
 
     @property
@@ -106,7 +106,7 @@ class ModelReply:
 
     @property
     def cut_off(self) -> bool:
-        """Whether the model stopped at its token limit."""
+        """Whether the model stopped at the token limit."""
         return self.completion.finish == "length"
 
     @property

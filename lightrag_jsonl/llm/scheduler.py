@@ -1,4 +1,4 @@
-"""Limits the calls of a model, in flight and per minute, and decides which call is next."""
+"""Limits the calls of a model, in flight and per minute, and chooses the next call."""
 
 import asyncio
 import contextlib
@@ -37,10 +37,11 @@ MonotonicClock: TypeAlias = Callable[[], float]
 
 
 class AdaptiveLimit:
-    """How many calls may be in flight, `current`: at `first` few, at most `maximum`.
+    """The most calls in flight, `current`: `first` at the beginning, later at most `maximum`.
 
-    After each round (as many finished calls as may be in flight) the limit is doubled, as long as the
-    output per second grows with it; otherwise it goes back, and rests. A sign of overload halves it.
+    After each round (as many finished calls as may be in flight) the limit is doubled, as long as
+    the output per second grows; otherwise the limit goes back, and rests. A sign of overload halves
+    the limit.
     """
 
     def __init__(
@@ -63,7 +64,7 @@ class AdaptiveLimit:
         self._tokens = 0
 
     def finished(self, tokens: int, *, is_full: bool) -> None:
-        """Count a finished call with its output; `is_full` says whether other calls wait."""
+        """Count a finished call with the output in tokens; `is_full` means that other calls wait."""
         self._finished_calls += 1
         self._tokens += max(tokens, 1)
         if self._finished_calls < self.current:
@@ -106,7 +107,7 @@ class StartedCall:
 
 
 class MinuteLimits:
-    """The requests and the tokens (input and output) that may be used in any sixty seconds."""
+    """The requests and the tokens (input and output) allowed in any sixty seconds."""
 
     def __init__(
         self, *, requests: int | None, tokens: int | None, clock: MonotonicClock = time.monotonic
@@ -117,7 +118,7 @@ class MinuteLimits:
         self._started_calls: deque[StartedCall] = deque()
 
     def start(self, tokens: int) -> StartedCall:
-        """Count a call that begins now."""
+        """Count a beginning call."""
         call = StartedCall(self._clock(), tokens)
         if self._requests is not None or self._tokens is not None:
             self._started_calls.append(call)
@@ -165,18 +166,18 @@ class CallSlot:
 
     @property
     def may_have_waited(self) -> bool:
-        """Whether the server may have let this call wait behind others that were sent before.
+        """Whether the server may have let the call wait behind earlier calls.
 
-        The server had its time for this call if twice as many calls as were in flight at the start
-        have finished since: then the call is slow by itself.
+        If twice as many calls have finished since the start as were in flight at the start, the
+        call is slow by itself.
         """
         finished_calls = self._scheduler.finished_calls - self._finished_at_start
         calls_at_once = max(self._calls_at_start, self._scheduler.in_use)
         return calls_at_once > 1 and finished_calls < 2 * self._calls_at_start
 
     def report(self, error: LLMError | EmbeddingError) -> None:
-        """Slow down after a refusal of a busy server, whose pause is then in `error.retry_after`, and after
-        a timeout in the server's queue, which makes another attempt worthwhile.
+        """Slow down after a refusal of a busy server, with the pause in `error.retry_after`, and
+        after a timeout in the server's queue, so that another attempt is worthwhile.
         """
         if error.timed_out and self.may_have_waited:
             self._reduce()
@@ -190,7 +191,7 @@ class CallSlot:
                 error.retry_after = pause
 
     def _reduce(self) -> None:
-        """Reduce the calls in flight, unless that happened since this call began."""
+        """Reduce the calls in flight, unless reduced since the call began."""
         limit = self._scheduler.limit
         if limit.reductions == self._reductions_at_start:
             limit.reduce()
@@ -199,7 +200,7 @@ class CallSlot:
 
 @dataclass(frozen=True, slots=True, order=True)
 class WaitingCall:
-    """A call that waits for a slot; the smallest is next."""
+    """A call waiting for a slot; the smallest is next."""
 
     priority: int
     number: int
@@ -245,7 +246,7 @@ class CallScheduler:
 
     @contextlib.asynccontextmanager
     async def slot(self, priority: int, *, tokens: int = 0) -> AsyncIterator[CallSlot]:
-        """Hold one of the calls, after waiting for a free one if necessary; `tokens` is an estimate."""
+        """Hold a slot, after waiting for a free slot if necessary; `tokens` is an estimate."""
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         queue = self._questions if priority == QUESTION else self._inserts
         call = WaitingCall(priority, next(self._numbers), turn=turn, tokens=tokens)
@@ -268,8 +269,8 @@ class CallScheduler:
     def refused(self, error: LLMError | EmbeddingError, *, is_news: bool) -> float:
         """Hold the calls of inserts after a refusal; returns the pause until the next attempt.
 
-        It is the one that the server names. Otherwise pauses grow from refusal to refusal until a call
-        succeeds; calls that were in flight together wait together (not `is_news`).
+        The pause is named by the server. Otherwise pauses grow from refusal to refusal until a call
+        succeeds; calls in flight together wait together (not `is_news`).
         """
         pause = error.retry_after
         if is_news:
@@ -283,7 +284,7 @@ class CallScheduler:
         return max(0.0, self._held_until - self._clock()) if pause is None else pause
 
     def _tell_of_pause(self, error: LLMError | EmbeddingError, pause: float) -> None:
-        """Tell the user once a minute, or if the pause is longer than the last one."""
+        """Tell the user once a minute, or if the pause is longer than before."""
         now = self._clock()
         if now < self._told_at + MINUTE and pause <= self._told_pause:
             return
@@ -296,7 +297,7 @@ class CallScheduler:
         self._next_pause = FIRST_PAUSE
 
     def hold(self, seconds: float) -> None:
-        """Start no call of an insert for so long; the server asked for it."""
+        """Start no call of an insert for so many seconds, as asked by the server."""
         self._held_until = max(self._held_until, self._clock() + seconds)
         self.limit.start_round()
 

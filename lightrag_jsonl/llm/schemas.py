@@ -1,4 +1,4 @@
-"""Compiled JSON Schemas (Draft 2020-12) that say in words what is wrong with a record, and where."""
+"""Compiled JSON Schemas (Draft 2020-12), with faults of a record in words and with their place."""
 
 import json
 from collections.abc import Mapping
@@ -23,9 +23,11 @@ _REQUIRED_WORDS = ("required", "primary", "primary_key", "primary-key")
 
 
 class Schema:
-    """A compiled JSON Schema; `PromptError` if it is not valid, or refers to another one.
+    """A compiled JSON Schema; `PromptError` for an invalid schema, or a reference to another
+    schema.
 
-    `only_text_field` names the field of a record with one text, which may stand for the record; or is "".
+    `only_text_field` names the field of a record with one text: the text may stand for the record;
+    "" otherwise.
     """
 
     def __init__(self, source: Mapping[str, Json]) -> None:
@@ -42,7 +44,7 @@ class Schema:
         self._list_limits = _list_limits(self.source, self._branches)
 
     def with_short_lists(self, record: Record) -> Record:
-        """A record whose lists end where the schema says: one long list costs no whole record."""
+        """A record with lists cut at the schema's limits: a long list costs no whole record."""
         branch = record.get(self._branches.key) if self._branches.key else None
         constant = branch if isinstance(branch, str) else None
         limits = self._list_limits.get(constant, {})
@@ -54,7 +56,7 @@ class Schema:
         return {**record, **long_lists} if long_lists else record
 
     def error(self, record: Json) -> str | None:
-        """None for a valid value; otherwise what is wrong and where.
+        """None for a valid value; otherwise the fault and the place.
 
         If the branches of a `oneOf` differ in a constant field, the branch with the constant of the
         record counts: "relationship: 'object-entity' is missing".
@@ -83,7 +85,7 @@ class _Branches:
 
 
 def _branches(schema: Mapping[str, Any]) -> _Branches:
-    """The branches of a schema's `oneOf`; without any if no field tells them apart."""
+    """The branches of a schema's `oneOf`; empty if no field distinguishes the branches."""
     branches = schema.get("oneOf", [])
     properties = [branch.get("properties", {}) for branch in branches if isinstance(branch, dict)]
     if not properties or len(properties) != len(branches):
@@ -112,7 +114,7 @@ def _branch_validators(
 def _list_limits(
     schema: Mapping[str, Any], branches: _Branches
 ) -> dict[str | None, dict[str, int]]:
-    """The `maxItems` of each list, by the constant of its branch, if any, and by its field."""
+    """The `maxItems` of each list, by the constant of the branch, if any, and by the field."""
     name = branches.key
     limits: dict[str | None, dict[str, int]] = {}
     for branch in schema["oneOf"] if name else [schema]:

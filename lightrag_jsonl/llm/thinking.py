@@ -65,7 +65,7 @@ def thinking_at(
 
 
 class ThinkingFilter:
-    """Passes on a text that comes in pieces, without the thinking at its beginning."""
+    """Passes on a text in pieces, without the thinking at the beginning."""
 
     def __init__(self) -> None:
         self._blank_pieces: list[str] = []  # white space before any text
@@ -75,7 +75,7 @@ class ThinkingFilter:
         self._is_over = False
 
     def feed(self, piece: str) -> str:
-        """Take the next piece; returns the text that is certainly not part of the thinking."""
+        """Take the next piece; returns the text certainly outside the thinking."""
         if self._is_over:
             return piece
         if self._end is None and not self._pending and (not piece or piece.isspace()):
@@ -122,7 +122,7 @@ class ThinkingFilter:
 
 
 def without_thinking(text: str) -> str:
-    """A prose answer without the thinking at its beginning; "" if the thinking has no end.
+    """A prose answer without the thinking at the beginning; "" if the thinking has no end.
 
     If the prompt began the thinking, only the end is in the answer, at the end of a line.
     """
@@ -134,7 +134,7 @@ def without_thinking(text: str) -> str:
 
 
 def is_only_thinking(text: str) -> bool:
-    """Whether an answer begins with thinking that has no end."""
+    """Whether an answer begins with unended thinking."""
     thinking = thinking_at(text, 0, first=True)
     if thinking is None:
         return False
@@ -143,7 +143,7 @@ def is_only_thinking(text: str) -> bool:
 
 
 def without_prompted_thinking(text: str) -> str:
-    """An answer of records without thinking that the prompt began; lines keep their numbers.
+    """An answer of records without thinking begun by the prompt; line numbers stay the same.
 
     If no record follows the thinking's end, the answer is not changed.
     """
@@ -152,7 +152,7 @@ def without_prompted_thinking(text: str) -> str:
 
 
 def _prompted_end(pattern: re.Pattern[str], text: str) -> int:
-    """The end of thinking without a beginning in the text; 0 if there is none."""
+    """The end of thinking without a beginning in the text; 0 without such an end."""
     if not any(beginning in text for beginning in _ENDS_BEGIN):
         return 0
     end = pattern.search(text)
