@@ -1,4 +1,4 @@
-"""Merges of names by a person: which name keys stand for which entity."""
+"""Merges of names by a person: name keys and the entities meant."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
@@ -16,7 +16,7 @@ def aliases_of(
 ) -> Aliases:
     """Merges of names, with the display names of merge targets and of renamed entities.
 
-    Renamed entities, and those with keys in `apart`, are entities of their own, unless they are merged.
+    Renamed entities, and entities with keys in `apart`, stand for themselves, unless merged.
     """
     displayed_keys = {*links.values(), *displays.keys() - links.keys()}
     renamed = displays.keys() - set(links.values())
@@ -28,10 +28,10 @@ def aliases_of(
 
 
 def merged_aliases(view: StoreView, names: Iterable[str], into: str) -> Aliases:
-    """The aliases after a merge: several names, with their own aliases, stand for `into`.
+    """The aliases after a merge: several names, with all aliases, stand for `into`.
 
     `NotFoundError` lists names without an entity; `ConfigError` if nothing of `into` is left after
-    it was cleaned like names in texts.
+    the cleaning of names.
     """
     display = clean_name(into)
     target = name_key(display)
@@ -52,9 +52,9 @@ def merged_aliases(view: StoreView, names: Iterable[str], into: str) -> Aliases:
 def unmerged_aliases(view: StoreView, names: Iterable[str]) -> Aliases:
     """The aliases once names stand for themselves again; earlier merges into the names stay.
 
-    For the target of merges, all these merges are undone. The names are entities of their own then, and so are
-    names that documents join to a longer one: no document joins them any more. `NotFoundError` lists names without
-    a merge.
+    For the target of merges, all merges into the target are undone. Afterwards the names stand for
+    themselves, also names joined to a longer name by documents: no document joins these names any
+    more. `NotFoundError` lists names without a merge.
     """
     aliases = view.aliases()
     names_by_key = {name_key(name): name for name in names}
@@ -76,7 +76,7 @@ def unmerged_aliases(view: StoreView, names: Iterable[str]) -> Aliases:
 
 
 def _joined_keys(view: StoreView, key: str) -> set[str]:
-    """The key itself, if documents join the name to a longer one, or the keys of the names joined to it."""
+    """The key itself, if documents join the name to a longer name, or the keys of the joined names."""
     entity_ids = {*view.entity_rows(keys=[key]), *[id for id, _ in view.alias_claims(keys=[key])]}
     joined = {
         name_key(row.written[0]): name_key(row.mention.name)
@@ -87,8 +87,8 @@ def _joined_keys(view: StoreView, key: str) -> set[str]:
 
 
 def plan_renaming(new_aliases: Callable[[StoreView], Aliases], view: StoreView) -> IndexChange:
-    """Change the merges of names; only the mentions of the affected entities, and of documents that may now
-    join other names, are merged again.
+    """Change the merges of names; only the mentions of the affected entities are merged again, and
+    of documents that may now join other names.
     """
     before = view.aliases()
     after = new_aliases(view)
@@ -122,7 +122,7 @@ def plan_renaming(new_aliases: Callable[[StoreView], Aliases], view: StoreView) 
 def _documents_with(
     view: StoreView, keys: Collection[str], targets: Mapping[str, str]
 ) -> Iterator[DocumentMentions]:
-    """All mentions of each document that writes one of the names with these keys."""
+    """All mentions of each document with a name of these keys."""
     if not keys:
         return
     claiming = {id for id, _ in view.alias_claims(keys=keys)}
@@ -138,7 +138,7 @@ def _documents_with(
 def _moved_mentions(
     view: StoreView, before: Mapping[str, str], after: Mapping[str, str]
 ) -> tuple[list[EntityMentionRow], list[RelationMentionRow]]:
-    """The mentions of entities that lose or get a name, and of the relations of these entities."""
+    """The mentions of entities with a lost or a new name, and of the relations of such entities."""
     moved = {key for key in {*before, *after} if before.get(key, key) != after.get(key, key)}
     entity_keys = {before.get(key, key) for key in moved} | {after.get(key, key) for key in moved}
     entity_mentions = mentions_of(view, entity_keys, before)

@@ -62,7 +62,7 @@ class _MentionOwner:
 
 
 def check_derived(embedder: PassageEmbedder, full: bool, view: StoreView) -> list[str]:
-    """The differences between stored rows and their mentions or texts, in words.
+    """The differences between stored rows and the mentions or texts behind, in words.
 
     A random sample of the rows of each kind is checked, or with `full` all rows.
     """
@@ -78,7 +78,7 @@ def check_derived(embedder: PassageEmbedder, full: bool, view: StoreView) -> lis
 
 
 def check_snapshots(store: Store, embedder: PassageEmbedder) -> list[str]:
-    """The problems of each snapshot, which is read from a temporary copy."""
+    """The problems of each snapshot, read from a temporary copy."""
     with store.view() as view:
         states = view.saved_states()
     problems: list[str] = []
@@ -153,7 +153,7 @@ def _wrong_fields(
     texts: Iterable[tuple[int, str]],
     summarized_mentions: int,
 ) -> list[str]:
-    """The names of the stored fields that differ from the mentions."""
+    """The names of the stored fields different from the mentions."""
     wrong = ["number of mentions"] if computed is None else _differences(row, computed)
     if row.summarized_mentions != summarized_mentions:
         wrong.append("summary")
@@ -163,7 +163,7 @@ def _wrong_fields(
 
 
 def _differences(stored: GraphRow, computed: GraphRow) -> list[str]:
-    """The names of the fields that differ, except for description and summary."""
+    """The names of the different fields, except for description and summary."""
     names = [field.name for field in fields(stored) if field.name not in WRITTEN_FIELDS]
     wrong = [name for name in names if getattr(stored, name) != getattr(computed, name)]
     if abs(stored.created_at - computed.created_at) >= TIME_TOLERANCE:
@@ -174,7 +174,7 @@ def _differences(stored: GraphRow, computed: GraphRow) -> list[str]:
 def _may_describe(row: GraphRow, texts: Iterable[tuple[int, str]]) -> bool:
     """Whether the description is the summary with later texts; how many depends on options.
 
-    Of a relation, any of the texts may lead, since those that name neither end come last.
+    Of a relation, any of the texts may lead, since texts without the name of an end come last.
     """
     if "description" in row.edited:
         return bool(row.description == row.edited["description"])
@@ -221,7 +221,7 @@ def _document_problems(
     chunks: Collection[Chunk],
     reports: Sequence[ChunkReport],
 ) -> Iterator[str]:
-    """Whether a document fits its pages and chunks."""
+    """Whether a document fits the stored pages and chunks."""
     if sum(len(page.text) for page in pages) != document.characters:
         yield f"document {document.id!r} does not have {document.characters} characters"
     if [page.number for page in pages] != list(range(1, len(pages) + 1)):
@@ -240,7 +240,7 @@ def _document_problems(
 
 
 def _content_of(document: StoredDocument, pages: Sequence[Page]) -> str:
-    """The digest of a document that was read from its texts."""
+    """The digest of a document, computed from the texts."""
     texts = [page.text for page in pages]
     pending = PendingDocument(
         document=Document(
@@ -265,7 +265,7 @@ def _state_of(reports: Sequence[ChunkReport]) -> str:
 
 
 def _counted_states(report: ExtractionReport) -> set[str]:
-    """The states that a report counts; all for a chunk without any."""
+    """The states counted in a report; all states for a chunk without any."""
     counts = {
         "ok": report.ok,
         "empty": report.empty,
@@ -281,7 +281,7 @@ def _position_problems(
     chunks: Mapping[int, Chunk],
     reports: Sequence[ChunkReport],
 ) -> Iterator[str]:
-    """Mentions whose positions are not those of their chunks, which decide what is cited first."""
+    """Mentions with positions different from the chunk's, since positions decide the order of citations."""
     extractors = {report.row: report.extractor for report in reports}
     first_position = document_position(document.id, document.date)
     mentions_by_chunk: defaultdict[tuple[str, int], list[tuple[int, int]]] = defaultdict(list)

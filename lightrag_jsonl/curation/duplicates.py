@@ -78,9 +78,7 @@ class Duplicate:
 
 @dataclass(frozen=True, slots=True)
 class _SharedPlaces:
-    """Where entities are mentioned: passages and, as places of their own, related entities (negative
-    row ids); and documents.
-    """
+    """The places of entities: passages, related entities (as negative row ids), and documents."""
 
     places: Mapping[int, set[int]]
     documents: Mapping[int, set[str]]
@@ -114,7 +112,7 @@ class _SharedPlaces:
 
 @dataclass(frozen=True, slots=True)
 class _StatedAlias:
-    """A statement, in a record or a text, that an entity's name is another name of the bearer."""
+    """A statement, in a record or a text, of an entity's name as another name of the bearer."""
 
     bearer: int
     alias: int
@@ -140,7 +138,7 @@ def find_duplicates(snapshot: Snapshot, *, limit: int = 100) -> tuple[Duplicate,
 
 
 def groups(pairs: Iterable[Duplicate]) -> tuple[tuple[str, ...], ...]:
-    """Groups of names connected by pairs, each with the name to merge the others into first."""
+    """Groups of names connected by pairs, the target of the merge first."""
     groups_by_name: dict[str, list[str]] = {}
     for pair in pairs:
         target_group = groups_by_name.get(pair.into, [pair.into])
@@ -174,7 +172,7 @@ def _evidence_by_pair(
 
 
 def _may_agree(pair: EntityPair, names: NamesById, shared_places: _SharedPlaces) -> bool:
-    """Whether nothing in two names tells them apart; of two related names, neither a title."""
+    """Whether nothing tells two names apart; of two related names, neither is a title."""
     first, second = [names[id] for id in pair]
     is_couple = pair in shared_places.related and first.titles != second.titles
     return first.agrees(second) and not is_couple
@@ -188,7 +186,7 @@ def _duplicate(
     *,
     certain: bool,
 ) -> Duplicate:
-    """A pair with its score; the less known entity would be merged into the other."""
+    """A pair with the score; the less known entity would be merged into the better known entity."""
     minor, major = [names[id] for id in _by_fame(snapshot, pair, names)]
     all_evidence = list(evidence)
     score = 1.0 - prod(1.0 - sign.score for sign in evidence)
@@ -224,7 +222,7 @@ def _id_pair(first: int, second: int) -> EntityPair:
 
 
 def _stated_aliases(snapshot: Snapshot, names: NamesById) -> Iterator[_StatedAlias]:
-    """The statements of records and texts that two entities are one bearer's names."""
+    """The statements, in records and texts, of two entities as names of one bearer."""
     ids_by_key = {key: id for id, name in names.items() for key in name.keys}
     claims = {
         (row.owner, name_key(alias))
@@ -349,8 +347,8 @@ def _spellings(
 def _parts(
     snapshot: Snapshot, names: NamesById, shared_places: _SharedPlaces
 ) -> Iterator[Proposal]:
-    """Pairs of a name and a part of the name, in shared places or documents, if no more than one
-    different name has this part. A common word ("boy") is no part of a person's name.
+    """Pairs of a name and a part of the name, in shared places or documents, if at most one
+    different name has the part. A common word ("boy") is no part of a person's name.
     """
     ids_by_word = _ids_by_word(names)
     for id, name in names.items():
@@ -428,8 +426,8 @@ def _titled(
     shared_places: _SharedPlaces,
     stated_aliases: Iterable[_StatedAlias],
 ) -> Iterator[Proposal]:
-    """Chinese names with a title, each with the bearer of the given name or surname who is mentioned
-    last before it, or else with the person of that surname in most of the shared passages.
+    """Chinese names with a title, each with the bearer of the given name or surname mentioned last
+    before, or else with the person of the same surname in most of the shared passages.
     """
     people_by_name: dict[str, list[int]] = defaultdict(list)
     stems_by_id: dict[int, str] = {}
@@ -474,7 +472,7 @@ def _spellings_of_bearers(
 def _last_mentioned(
     snapshot: Snapshot, titled: ComparedName, spellings: Mapping[int, set[str]]
 ) -> Counter[int]:
-    """How often each person is the last one mentioned before a name with a title."""
+    """How often each person is the last person mentioned before a name with a title."""
     counts: Counter[int] = Counter()
     chunks = snapshot.graph.chunks_of(np.array([titled.row.id]))[1].tolist()
     for chunk in snapshot.chunks(chunks).values():
@@ -507,8 +505,8 @@ def _alike(
 ) -> Iterator[Proposal]:
     """Pairs of entities of one type with close vectors (of name and description).
 
-    Entities in the same sentence or with a relation are left out: these make their vectors alike,
-    and tell the entities apart.
+    Entities in the same sentence or with a relation are left out: a common sentence or a relation
+    makes vectors alike, and tells the entities apart.
     """
     for first, second, cosine in _near_vectors(snapshot, names):
         if first >= second or not names[first].may_be(names[second]):
@@ -521,7 +519,7 @@ def _alike(
 
 
 def _near_vectors(snapshot: Snapshot, names: NamesById) -> Iterator[tuple[int, int, float]]:
-    """Each entity with its nearest neighbours and the cosines of at least `SIMILAR`."""
+    """Each entity with the nearest neighbours and the cosines of at least `SIMILAR`."""
     ids = np.array(list(names), np.int64)
     for start in range(0, len(ids), VECTORS_AT_ONCE):
         batch = ids[start : start + VECTORS_AT_ONCE]

@@ -137,7 +137,7 @@ class Edit:
         return Extraction(mentions.entities, tuple(relations), records=1, extractor=PERSON)
 
     def override(self, extraction: Extraction, *, chunk_id: str, at: float) -> Override:
-        """What the edit sets, by the mention of the entity or relation."""
+        """The changed fields, by the mention of the entity or relation."""
         mentions = extraction.entities if self.is_entity else extraction.relations
         mention = mentions[0]
         return Override(
@@ -165,7 +165,7 @@ def _changes(mention: EntityMention | RelationMention) -> dict[str, object]:
 def edit_document(
     edit: Edit, *, view: StoreView, now: float, tokenizer: Tokenizer, language: str
 ) -> IncomingDocument:
-    """The edit as a document of one chunk, later than all earlier edits; checked first."""
+    """The edit as a document of one chunk, later than all earlier edits, after a check."""
     edit.check(view)
     seconds = _later_than_edits(view, now)
     at = datetime.fromtimestamp(seconds, UTC)

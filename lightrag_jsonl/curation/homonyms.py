@@ -144,7 +144,7 @@ def _stated_places(
 
 
 def _drop_rare_types(portraits: Collection[_Portrait]) -> None:
-    """Forget types in few of the documents, which are mistakes of the extraction."""
+    """Forget types in few of the documents, as mistakes of the extraction."""
     counts = Counter(kind for portrait in portraits for kind in portrait.types)
     least = RARE_TYPE * len(portraits)
     for portrait in portraits:

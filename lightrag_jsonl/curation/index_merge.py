@@ -41,7 +41,7 @@ class SourceIndex:
 
 @dataclass(slots=True)
 class _MergePlan:
-    """What to take from the sources: new documents, each with its source, and merges of names."""
+    """The plan of a merge: new documents, each with the source, and merges of names."""
 
     aliases: Aliases
     documents: list[tuple[SourceIndex, StoredDocument]] = field(default_factory=list)
@@ -53,14 +53,14 @@ class _MergePlan:
 
 @dataclass(slots=True)
 class _DocumentGroup:
-    """Documents that become visible together, and their vectors by digest."""
+    """Documents to become visible together, and the vectors by digest."""
 
     documents: list[IncomingDocument] = field(default_factory=list)
     vectors: dict[bytes, Vectors] = field(default_factory=dict)
     chunks: int = 0
 
     def add(self, source: SourceIndex, stored: StoredDocument) -> None:
-        """Add a document of a source with all that was extracted from it."""
+        """Add a document of a source with all extracted records."""
         contents = document_contents(source.view, stored.id)
         document = IncomingDocument(
             document=stored,
@@ -80,7 +80,7 @@ class _DocumentGroup:
 
 
 class _CacheOnly(UsageMeter):
-    """Allows no model call, so that only summaries with a cached answer are used."""
+    """Allows no model call, so that summaries come only from cached answers."""
 
     def check(self) -> None:
         raise LLMError("merging indexes asks no model")

@@ -94,8 +94,8 @@ class CurationPipeline:
     async def check(self, *, full: bool = False) -> list[str]:
         """The problems of the stored data, in words.
 
-        Derived data is checked only if the rest is sound: a sample, or with `full` everything, also what is
-        kept for snapshots.
+        Derived data is checked only if the rest is sound: a sample, or with `full` everything,
+        including the data of snapshots.
         """
         store = self._writer.store
         problems = await asyncio.to_thread(store.check, full=full)

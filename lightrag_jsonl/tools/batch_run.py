@@ -83,7 +83,7 @@ async def run_batch(
 
 
 def _batch_service(rag: AsyncLightRAG, export: BatchExport) -> OpenAIBatches:
-    """The batches of the provider of the model that a round is for."""
+    """The batches of the provider of a round's model."""
     llm: LLM = rag.engine.client.model("summarize" if export.round == "summaries" else "extract")
     if not isinstance(llm, OpenAILLM):
         raise ConfigError(
@@ -96,7 +96,7 @@ def _batch_service(rag: AsyncLightRAG, export: BatchExport) -> OpenAIBatches:
 async def _finished_batch(
     service: OpenAIBatches, file: Path, *, poll_seconds: float, show: ShowBatch | None
 ) -> ProviderBatch:
-    """The batch of a file, once the provider has ended the work; `LLMError` if it was refused."""
+    """The batch of a file, after the end of the provider's work; `LLMError` for a refused batch."""
     batch = await service.submit(file)
     while True:
         if show is not None:

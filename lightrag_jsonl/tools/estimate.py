@@ -201,7 +201,7 @@ def _cut_documents(
 
 
 def _usual_text(picture: Picture) -> str:
-    """A text as long as what a model usually reads on such a picture."""
+    """A text of the usual length of a model's reading of such a picture."""
     words = FILLER.split()
     count = PAGE_WORDS if picture.whole_page else PICTURE_WORDS
     return " ".join(itertools.islice(itertools.cycle(words), count))

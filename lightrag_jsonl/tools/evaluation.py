@@ -1,5 +1,5 @@
-"""Measures how often retrieval finds the passages behind an answer, the gain by the graph, and what is
-known of the claims of answers.
+"""Measures how often retrieval finds the passages behind an answer, the gain by the graph, and the
+verdicts on the claims of answers.
 """
 
 import itertools
@@ -269,7 +269,7 @@ async def evaluate(
 async def count_claims(
     rag: AsyncLightRAG, questions: Sequence[EvalQuestion], *, modes: Iterable[Mode]
 ) -> tuple[ClaimCounts, ...]:
-    """What is known of the claims of an answer to each question, by mode; the model answers."""
+    """The verdicts on the claims of an answer to each question, by mode; the model answers."""
     counts: list[ClaimCounts] = []
     for mode in dict.fromkeys(modes):
         answers = [
@@ -430,7 +430,7 @@ def _percent(average: Interval | None) -> str:
 
 
 def claim_figures(counts: ClaimCounts) -> dict[str, str]:
-    """The cells of a table: a mode, its statements, and how many have each verdict."""
+    """The cells of a table: a mode, the number of statements, and the number with each verdict."""
     cells = {"": str(counts.mode), "statements": str(counts.statements)}
     cells["uncited"] = str(counts.uncited)
     return cells | {verdict: str(count) for verdict, count in counts.verdicts.items()}

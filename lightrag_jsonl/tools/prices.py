@@ -18,7 +18,7 @@ Amount = Annotated[float, msgspec.Meta(ge=0)]
 
 
 class ModelPrice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The price of a million tokens that a model reads or writes; cached ones may be cheaper."""
+    """The price of a million tokens of input or output; cached tokens may be cheaper."""
 
     input: Amount
     output: Amount
