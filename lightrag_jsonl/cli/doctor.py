@@ -59,7 +59,7 @@ def doctor_command(
 
     The models and settings in use are shown. Exit 1 if there is a problem. The complete database is
     read, and graph, full text and vectors are compared with the extracted data. `rebuild` repairs
-    all three. Of the FILES and folders for an insert, the unreadable ones are named. Nothing is
+    all three. FILES are files and folders for an insert: the unreadable ones are named. Nothing is
     sent to a server without --ask and --claims. With --claims the checker of claims is measured,
     and admitted for this index if it marks 80 % of the false claims and at most 5 % of the true
     ones.
@@ -138,7 +138,7 @@ def _models_in_use(setup: Setup, settings: Mapping[str, str] | None) -> dict[str
 
 
 def _reading_in_use(reading: ReadingState) -> dict[str, str]:
-    """How much of an index read on demand was read, and the cost of the rest."""
+    """How much was read of an index that is read when it is asked, and the cost of the rest."""
     if reading.read != "asked":
         return {}
     chunks = reading.chunks_read + reading.chunks_unread

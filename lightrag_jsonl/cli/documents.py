@@ -194,8 +194,8 @@ def insert_command(
 ) -> CommandOutput:
     """Read files, folders or a text from stdin (-) into an index.
 
-    The index is made if missing. Known documents are skipped; another text with a known id (of a
-    file, the path) replaces the document. Kinds of files: docs/files.md.
+    The index is made if there is none. Known documents are skipped; a known id (a file's is its
+    path) with another text replaces the document. Kinds of files: docs/files.md.
 
     More options: `lightrag-jsonl help models`, `help reading`, `help limits`.
 
@@ -345,8 +345,8 @@ def retry_command(
 ) -> CommandOutput:
     """Extract failed chunks once more, and complete partial ones.
 
-    With --upgrade, the rest of an index read on demand is read: first the passages found most often
-    by questions, then the passages with the most frequent names.
+    With --upgrade, the rest of an index that is read when it is asked is read: first the passages
+    that questions found most often, then those with the most frequent names.
 
     The model is called only for missing results. Model and options are as in the last insert,
     unless changed here.

@@ -256,7 +256,7 @@ def _from_environment(name: str) -> str:
 
 
 def checked_url(url: str) -> str:
-    """The URL of a server; `ConfigError` for an invalid URL, or a password, visible in errors."""
+    """The URL of a server; `ConfigError` for an invalid URL, or a password, which errors would show."""
     url = url.strip()
     try:
         parts = urlsplit(url)

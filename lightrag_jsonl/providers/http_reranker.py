@@ -26,7 +26,7 @@ class HTTPReranker:
       the endpoint (`…/rerank`, DashScope's `…/services/rerank/text-rerank/text-rerank`). The form
       of requests follows from the address, or from the server's first refusal (TEI).
     - `model`: "" for a server with a single model (TEI).
-    - `api_key`: the key for the server; no key from the environment is sent.
+    - `api_key`: the key for this server; no key from the environment is sent.
     - `batch_size`: the most texts of one request; a refused batch is halved.
     - `timeout`, `max_retries`, `max_answer_bytes`, `extra_body`, `extra_headers`: as of `OpenAILLM`.
 

@@ -33,7 +33,7 @@ class OpenAIEmbedder:
     """An embedding model behind an OpenAI-compatible endpoint.
 
     - `dim`: known for OpenAI's own models; a smaller number asks text-embedding-3-* for shorter
-      vectors. Otherwise needed, or reading `.dim` sends a request and waits.
+      vectors. For other models, give the length, or reading `.dim` sends a request and waits.
     - `dimensions`: the length of vectors to ask for, from a server that can shorten vectors.
     - `query_prefix`, `passage_prefix`: put before every text. `query_input_type`,
       `passage_input_type`: sent as `input_type`, for servers that want a type instead of prefixes.

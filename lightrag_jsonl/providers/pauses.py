@@ -1,4 +1,4 @@
-"""The pause before the next request, as wanted by a server: in headers, or in the body of a refusal."""
+"""The pause that a server asks for before the next request: in headers, or in the body of a refusal."""
 
 import re
 import time
@@ -34,8 +34,7 @@ _SECONDS_PER_UNIT: Mapping[str, float] = {
 
 
 def pause_named(headers: Mapping[str, str], body: str) -> float | None:
-    """The pause in seconds before the next request, as named by a server; None without a named
-    time.
+    """The pause in seconds before the next request; None if the server names no time.
 
     `Retry-After` counts most, then the body. The times of reset of limits come last: the times are
     for whole budgets, so that a shorter pause often suffices, and such a pause is at most

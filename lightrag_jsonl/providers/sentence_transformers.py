@@ -107,8 +107,8 @@ class CrossEncoderReranker(_LocalModel):
 
 
 class EntailmentChecker(_LocalModel):
-    """A cross-encoder for whether a text entails a claim, by hub name or folder; `LLMError` if the
-    model cannot be loaded.
+    """A cross-encoder that judges whether a text entails a claim, by hub name or folder; `LLMError`
+    if the model cannot be loaded.
 
     A model with labels must have a label that begins with "entail"; of a model with a single score,
     0.5 or more means entailment.

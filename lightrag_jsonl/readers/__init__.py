@@ -123,7 +123,7 @@ def file_suffix(path: PurePath) -> str:
 
 
 def is_read_here(path: PurePath, readers: Readers | None = None) -> bool:
-    """Whether no process is needed, for plain text and for a user's own reader."""
+    """Whether a file needs no process: plain text, or a format with a user's own reader."""
     suffix = file_suffix(path)
     return suffix in (readers or {}) or READERS.get(suffix, read_plain) is read_plain
 

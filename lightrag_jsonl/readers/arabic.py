@@ -67,7 +67,7 @@ def _placed_letters(textpage: Any) -> Iterator[PlacedLetter]:
 def _letters_in(
     letters: Iterator[PlacedLetter], left: float, bottom: float, right: float, top: float
 ) -> Iterator[PlacedLetter]:
-    """The letters in an area, and the letters added after them."""
+    """The letters in an area, and the letters that PDFium added after them."""
     is_inside = False
     for placed in letters:
         if not placed.is_added:

@@ -1,7 +1,7 @@
 """Reads exports of chats: who said what, and when, a line for each message.
 
-The structure of a file tells conversations of ChatGPT and Claude, chats of Telegram, days of
-channels of Slack, and texts of WhatsApp.
+Recognized by structure: conversations of ChatGPT and Claude, chats of Telegram, days of channels of
+Slack, and texts of WhatsApp.
 """
 
 import json

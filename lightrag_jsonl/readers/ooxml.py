@@ -1,4 +1,4 @@
-"""Opens packages of Office: also Strict ones, templates, and files with macros, never run."""
+"""Opens packages of Office, also Strict ones, templates, and files with macros; macros never run."""
 
 import posixpath
 import re

@@ -56,7 +56,7 @@ def read_odp(data: bytes, meter: FileMeter) -> Document:
 
 
 def _opened(data: bytes, kind: str, meter: FileMeter) -> Any:
-    """The opened package; `ConfigError` for other files, beyond the limits, or with a password."""
+    """The opened package; `ConfigError` for other files, for a password, and beyond the limits."""
     with open_zip(data, kind) as package:
         names = package.namelist()
         manifest = package.read(MANIFEST_FILE) if MANIFEST_FILE in names else b""

@@ -32,7 +32,7 @@ class Box(NamedTuple):
 
 
 def read_picture_file(data: bytes, meter: FileMeter) -> Document:
-    """A picture as a document of a page; a TIFF file, such as a fax, has a page for each picture.
+    """A picture as a document of one page; a TIFF file, such as a fax, has a page for each picture.
 
     The box of a page is in pixels. `ConfigError` for broken files, and without a vision model.
     """
@@ -115,7 +115,7 @@ def object_box(item: Any) -> Box:
 def without_logos(
     pictures: Sequence[Picture], identity: Callable[[Picture], Hashable]
 ) -> list[Picture]:
-    """The pictures on a single page only; two pictures are equal if their `identity` is."""
+    """The pictures without logos: pictures on several pages, told by an `identity`."""
     counts = Counter(map(identity, pictures))
     return [
         picture

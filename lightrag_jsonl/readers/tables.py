@@ -96,8 +96,8 @@ def described_rows(rows: Iterable[TableRow], meter: FileMeter) -> Iterator[str]:
     Blank rows divide a sheet into parts. The header of a part is the first row with several values;
     rows above are titles. A header with groups goes on in the next row: "2024 Sales: 12". Two
     columns of names and values have no header. A part that goes on with the table above has the
-    same names. A part without a header, unlike the table above, is written without names. The names
-    of columns without any value come last.
+    same names. A part that has no header and does not fit the table above is written without names.
+    The names of columns without any value come last.
     """
     parts = list(_table_parts(rows, meter))
     has_columns = any(_value_count(row) > 1 for part in parts for row in part)

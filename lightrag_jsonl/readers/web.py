@@ -43,8 +43,8 @@ def declared_encoding(data: bytes) -> str:
 def read_html(data: bytes, meter: FileMeter) -> Document:
     """The main text of a web page, without menus and the like; headings as in Markdown.
 
-    Trafilatura finds the main text, and `main_blocks` the blocks of the page in the main text. A
-    large rest of the page is noted.
+    Trafilatura finds the main text, and `main_blocks` finds its blocks on the page. If much else is
+    on the page, a note says so.
     """
     import trafilatura
 

@@ -1,4 +1,4 @@
-"""The first screen: the subject of a collection, the names, and answerable questions.
+"""The first screen: the subject of a collection, its names, and questions that it can answer.
 
 No model is asked, and no key is needed: sentences are quoted, and only questions tried with success
 are offered.
@@ -123,7 +123,7 @@ def _spread(sentences: Sequence[QuotedSentence], count: int) -> list[QuotedSente
 async def _answered(
     index: Index, names: Sequence[EntityLine], words: QuestionWords
 ) -> AsyncIterator[str]:
-    """A question about a name and a question about two, each if a sentence tells of all names inside."""
+    """A question about one name and a question about two, each if a sentence tells of all its names."""
     relations = await _relations_of(index, names[:TRIED])
     about_two = [
         (

@@ -78,7 +78,8 @@ class Job(msgspec.Struct):
     """A change of an index. Times are in seconds since 1970, `size` in bytes.
 
     `details`, called `about` in JSON, come from the client: the name and other fields of an upload,
-    the ids to delete, the change of an entity. `error` is the reason of a failure or of waiting.
+    the ids to delete, the change of an entity. `error` says why a job failed, or what a waiting job
+    waits for.
     """
 
     id: str
@@ -107,7 +108,7 @@ class Job(msgspec.Struct):
 class WorkerMessage(msgspec.Struct):
     """A message of the child process about a job; a report or an error ends the job.
 
-    `locked` means waiting for another process to end writing to the index.
+    `locked` says that the job waits, since another process writes to the index.
     """
 
     progress: dict[str, Any] = {}
@@ -562,7 +563,7 @@ async def _in_threads(manager: AbstractContextManager[Result]) -> AsyncIterator[
 
 
 def _kill(child: asyncio.subprocess.Process) -> None:
-    """End a process and the process's children; the index stays intact."""
+    """End a process and its children; the index stays intact."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         if sys.platform == "win32":
             child.kill()  # its children end when their pipes are closed

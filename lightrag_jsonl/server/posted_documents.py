@@ -1,4 +1,4 @@
-"""Documents in posted JSON, read in turn."""
+"""Documents in posted JSON, read one after another."""
 
 import json
 import re

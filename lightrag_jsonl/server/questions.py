@@ -70,7 +70,7 @@ class AnswerBody(Struct):
     """An answer; `sources` has a line for each cited number, `notes` a line for each marked claim
     and each statement without a citation. `notice` tells of a text without a model, and `evidence`
     are the relations in the cited passages. `reading` is the report on passages read for the
-    question, in an index read on demand.
+    question, in an index that is read when it is asked.
 
     The `claims` are the cited numbers in the text: `verdict` and `reason` for the claim before the
     number, and the nearest sentence in `citations`. The `uncited` statements have no number; the

@@ -1,4 +1,4 @@
-"""The settings of an index to change on the page: the model, after a test answer, and the language."""
+"""The settings of an index that the page changes: the model, after a test, and the language."""
 
 import asyncio
 from dataclasses import replace
@@ -34,7 +34,7 @@ ConnectionText = Annotated[str, Meta(max_length=2_000)]
 
 
 class SettingsBody(Struct):
-    """The answering model ("none" without a model), the address of the server, and the language.
+    """The model that answers ("none" without a model), the address of the server, and the language.
 
     `may_set_model` and `may_set_language` say whether a request may change these settings now.
     """
@@ -57,7 +57,7 @@ class NewSettings(Struct, forbid_unknown_fields=True):
 
 
 async def get_settings(call: Call) -> SettingsBody:
-    """The answering model, and the changeable settings."""
+    """The model that answers, and the settings that can be changed."""
     engine = call.index.rag.engine
     recorded = await read(engine.store, lambda view: view.settings())
     is_writable = not engine.store.read_only

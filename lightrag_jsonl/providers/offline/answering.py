@@ -63,7 +63,7 @@ class ExtractiveAnswerer:
     about the whole text, gives the beginnings of the passages. From an overview, a sentence of each
     section is quoted.
 
-    With an `embedder` of meanings, not only of words, a question without a name still gets the
+    With an `embedder` that does more than count words, a question without a name still gets the
     sentences nearest by meaning ("rent", "lease"), and the answer says so.
     """
 
@@ -105,7 +105,7 @@ class ExtractiveAnswerer:
         return ranked[: sentence_limit(context.response_type) or NEAREST_SENTENCES]
 
     def notice(self, question: str) -> str:
-        """A notice of the answers' origin, in the question's language."""
+        """A notice that no model wrote the answers, in the question's language."""
         return FIXED_WORDS[written_in(question, self._language)].selected
 
 

@@ -79,8 +79,9 @@ def english_names(text: str, spans: Spans) -> list[Phrase]:
     """The names of an English text; `spans` are the sentences.
 
     A capital shows a name, except where any word has a capital: at the beginning of a sentence,
-    after a mark with a beginning such as a colon, and in a heading. A word in such a place is a
-    name unless ordinary, or if capitalized elsewhere in the text more often than not.
+    after a mark that begins something, such as a colon, and in a heading. A word in such a place is
+    a name if it is no ordinary word, or if the text has it with a capital elsewhere more often than
+    without.
     """
     without_years = _YEAR_WITH_ERA.sub(lambda year: "," * len(year[0]), text)
     return without_overlap([*title_phrases(text, spans), *_capitalized_names(without_years, spans)])
@@ -90,8 +91,8 @@ def english_names(text: str, spans: Spans) -> list[Phrase]:
 class _Capitals:
     """Where capitals tell nothing in a text, and the counts of capitals elsewhere.
 
-    `openings` are the positions of first words. `surplus` is the number of other places with a
-    capital on a word, minus the places without.
+    `openings` are the positions of first words. `surplus` counts, for each word, the other places
+    with a capital minus the places without.
     """
 
     openings: Set[int]
@@ -116,8 +117,8 @@ def _capitalized_names(text: str, spans: Spans) -> Iterator[Phrase]:
 
 
 def _label(text: str, start: int, end: int) -> int:
-    """The end of a label or a heading: the whole sentence, or the part before a colon, with a
-    capital on every word but short words. The start of the sentence without a label.
+    """The end of a label or a heading: the whole sentence, or the part before a colon, with
+    capitals on all words except short ones. The start of the sentence without a label.
     """
     if _all_have_capitals(text, start, end):
         return end

@@ -56,7 +56,7 @@ class OfflineKeywords:
 
 
 class _NamesAndWords(NamedTuple):
-    """The names and noun phrases of a text, and the words outside."""
+    """The names and noun phrases of a text, and the remaining words."""
 
     names: list[str]
     words: list[str]

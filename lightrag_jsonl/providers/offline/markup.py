@@ -104,5 +104,5 @@ def _blank(match: re.Match[str]) -> str:
 
 
 def blanked(text: str) -> str:
-    """As many spaces as characters, with the line breaks of a text."""
+    """A text of the same length with nothing but spaces and the line breaks."""
     return re.sub(r"[^\n]", " ", text)

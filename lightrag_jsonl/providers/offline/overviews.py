@@ -80,7 +80,7 @@ def _names_line(context: Context, words: FixedWords) -> str:
 
 
 def _excerpt_quotes(context: Context, terms: frozenset[str]) -> list[Quote]:
-    """The sentences of the excerpts understandable alone, or else all."""
+    """The sentences of the excerpts that can be understood alone, or else all."""
     quotes: list[Quote] = []
     for quote in context_quotes(context):
         chunk = context.chunks[quote.rank]
@@ -101,8 +101,8 @@ def _is_understandable(quote: Quote, terms: frozenset[str]) -> bool:
 
 
 def _best_of_section(quotes: Sequence[Quote], terms: frozenset[str], names: Sequence[str]) -> Quote:
-    """The quote with most words of the question, then with enough names, then the shortest of
-    sufficient length.
+    """The quote with most words of the question, then with enough names, then the shortest that
+    tells enough.
     """
     return max(quotes, key=lambda quote: _merits(quote, terms, names))
 

@@ -41,8 +41,8 @@ def quotes_of_parts(
 
 
 def _places_by_term(quotes: Sequence[Quote]) -> tuple[Places, Places]:
-    """The indexes of the quotes inside each part, below the part's heading or after the part's
-    first sentence; and of the quotes inside the part or with the part's name.
+    """The indexes of the quotes inside each part, below the part's heading or from the part's first
+    sentence on; and of the quotes inside the part or with the part's name.
     """
     places_in: Places = defaultdict(set)
     places_on: Places = defaultdict(set)

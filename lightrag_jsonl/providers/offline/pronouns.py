@@ -182,7 +182,7 @@ def _next_candidate(
 
 
 def _is_subject(text: str, name: Phrase, end: int) -> bool:
-    """Whether a verb follows the name at the beginning of a sentence: no "'s", and no described noun."""
+    """Whether a verb follows the name that begins a sentence: no "'s", and no noun that the name describes."""
     if has_cjk(text[name.end - 1 : name.end + 1]):
         return _OWNED.match(text, name.end, end) is None
     aside = _BRACKETED.match(text, name.end, end)
