@@ -16,6 +16,7 @@ from typing import ClassVar, TypeVar
 from lightrag_jsonl.core.address import Address
 from lightrag_jsonl.core.aio import in_thread
 from lightrag_jsonl.core.errors import CorruptError, StorageError, UnavailableError
+from lightrag_jsonl.core.retrying import MAX_RETRIES
 from lightrag_jsonl.core.types import Completion
 from lightrag_jsonl.storage.memory import GraphMemory
 from lightrag_jsonl.storage.views import Snapshot, StoreView, Transaction
@@ -29,7 +30,6 @@ FORMAT = 16  # of the tables; an index of another format is not opened
 MEMORY_FILES = "memory_files"  # the setting that names the files which processes map
 MARK_SECRET = "mark_secret"  # a setting
 OWN_SETTINGS = {"format", MARK_SECRET, MEMORY_FILES}  # that each index makes by itself
-ATTEMPTS = 3  # to write; each waits for the database to be there again
 SAMPLE = 100  # chunks whose full text is checked
 
 
@@ -165,7 +165,7 @@ async def write(
     A cancelled caller still waits for the end of the transaction. A `repeatable` job, which finds its
     values as they were, runs again if the connection to the database was lost before the commit.
     """
-    attempts_left = ATTEMPTS - 1 if repeatable else 0
+    attempts_left = MAX_RETRIES if repeatable else 0
     while True:
         try:
             return await in_thread(_run, partial(store.transaction, durable=durable), job)

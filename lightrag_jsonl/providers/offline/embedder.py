@@ -33,7 +33,6 @@ _LONE_CHARACTER = 0.25  # weight of one CJK character, relative to a bigram
 _PIECE_LENGTHS = (3, 4, 5)
 _CAPITALS_FACTOR = 2.0  # for capitalized words, which are mostly names
 _CAPITALIZED_WORD = pattern_of(r"[A-ZÀ-ÞΑ-ΩА-Я][^\W_]*(?:['’][^\W_]+)*")
-_NO_LENGTH = 1e-9
 _LONGEST_WORD = 40  # characters; longer "words" are addresses or data, and are cut
 _FUNCTION_TERMS = frozenset(word.replace("'", "") for word in FUNCTION_WORDS)
 
@@ -76,8 +75,8 @@ def hash_vectors(texts: Sequence[str], dim: int) -> Vectors:
             weights += [factor * weight for weight in features.weights]
         vectors[row] = np.bincount(np.array(slots, np.int64), weights, minlength=dim)
     lengths = np.linalg.norm(vectors, axis=1)
-    vectors[lengths < _NO_LENGTH, 0] = 1.0
-    lengths[lengths < _NO_LENGTH] = 1.0
+    vectors[lengths == 0, 0] = 1.0
+    lengths[lengths == 0] = 1.0
     return np.asarray(vectors / lengths[:, None], dtype=np.float32)
 
 
