@@ -187,6 +187,7 @@ function costs(usage) {
 // Show the totals; returns the number of documents in each state.
 async function status() {
   const { documents, chunks, entities, relations, extraction, reading } = await get(indexPath(""));
+  const cost = extraction.usage.calls ? await get(indexPath("/cost")) : null;
   const all = Object.values(documents).reduce((sum, one) => sum + one, 0);
   const { ok, empty, partial, failed, usage } = extraction;
   const counts = { documents_n: all, chunks, entities, relations_n: relations, ok, empty, partial, failed };
@@ -196,6 +197,7 @@ async function status() {
   if (usage.calls) Object.assign(counts, { model_calls: usage.calls, tokens: usage.input_tokens + usage.output_tokens });
   const refused = Object.entries(extraction.rejections).map(([reason, n]) =>
     h("li", {}, h("span", { t: "refused" }), ` (${reason.replaceAll("_", " ")}): ${format(n)}`));
-  parts.health.replaceChildren(...Object.entries(counts).map(([key, n]) => h("li", {}, count(key, n))), ...refused);
+  parts.health.replaceChildren(...Object.entries(counts).map(([key, n]) => h("li", {}, count(key, n))),
+    ...(cost ? [h("li", { t: "cost", n: `${cost.amount.toFixed(4)} ${cost.currency}` })] : []), ...refused);
   return documents;
 }
