@@ -123,7 +123,7 @@ function row(one, chosen, open) {
   const box = h("input", { type: "checkbox", value: one.id, label: "select_one", n: title, "data-title": title, onchange: choose });
   box.checked = chosen.has(one.id);
   return h("tr", {}, h("td", {}, box),
-    h("td", {}, h("a", { href: linkTo("documents", one.id) }, title), fileName(one.source) !== title && h("span", { class: "soft small block" }, fileName(one.source)), problems(one.failures, one.id, open.has(one.id))),
+    h("td", {}, h("a", { href: linkTo("documents", one.id) }, title), fileName(one.source) !== title && h("span", { class: "soft small file" }, fileName(one.source)), problems(one.failures, one.id, open.has(one.id))),
     h("td", {}, kindOf(one)), h("td", { class: "number-cell" }, format(one.characters)), h("td", {}, badge(one.state)), h("td", {}, one.date ?? ""));
 }
 

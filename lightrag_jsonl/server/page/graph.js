@@ -11,6 +11,7 @@ import { go, linkTo } from "./route.js";
 import { format, listed, t } from "./strings.js";
 
 const FOUND = 30;
+const FIRST_LINES = 3; // of a description; the rest is folded
 const ON_TIMELINE = 8; // dated statements beside an entity; the rest is in its history
 const AROUND = 40; // relations that a click adds at most
 const TITLE_NAMES = 3; // of a community without a report
@@ -222,7 +223,7 @@ const showEntity = guarded(async (name, limit = AROUND) => {
       h("button", { class: "link", t: "history", onclick: () => go("graph", "history", entity.name) }),
       h("button", { class: "link", t: "collapse", onclick: () => collapse(entity.name) })),
     h("p", entity.aliases.length ? { class: "soft", t: "aliases", n: listed(entity.aliases) } : { hidden: true }),
-    h("p", { class: "description", tabindex: "0" }, entity.description.split("\n").map(plain).join("\n")),
+    ...description(entity),
     h("p", { class: "row" }, editButtons(entity, (newName) => changed(entity.name, newName)),
       h("button", { class: "link", t: "homonyms", onclick: () => go("graph", "namesakes", entity.name) })),
     timeline,
@@ -240,6 +241,14 @@ const showEntity = guarded(async (name, limit = AROUND) => {
   if (dated.length) timeline.replaceChildren(h("h3", { t: "timeline" }), h("ol", { class: "timeline" }, dated.slice(0, ON_TIMELINE).map((claim) => h("li", {}, claimLine(claim)))));
   documents.replaceChildren(h("h3", { t: "documents" }), h("ul", { class: "list links" }, Object.entries(titles).map(([id, title]) => h("li", {}, h("a", { href: linkTo("documents", id) }, title)))));
 });
+
+// What an entity is: the first lines of its description, and the others behind a button.
+function description(entity) {
+  const lines = entity.description.split("\n").map(plain);
+  const [first, others] = [lines.slice(0, FIRST_LINES), lines.slice(FIRST_LINES)];
+  const paragraph = (part) => h("p", { class: "description" }, part.join("\n"));
+  return [paragraph(first), ...(others.length ? [h("details", {}, h("summary", { t: "more_passages" }), paragraph(others))] : [])];
+}
 
 // A relation that leads to the entity at its other end, and a button for the sentences behind it.
 function relationItem(relation, name) {
