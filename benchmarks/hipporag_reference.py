@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from benchmarks.corpora import make_embedder
 from benchmarks.datasets import Dataset, Triple
-from lightrag_jsonl import Chunk
 from lightrag_jsonl.core.names import name_key
+from lightrag_jsonl.core.types import Chunk
 from lightrag_jsonl.providers.offline import OfflineExtractor, OfflineKeywords
 
 Floats = npt.NDArray[Any]

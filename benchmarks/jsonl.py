@@ -13,7 +13,7 @@ from typing import Any
 
 import jsonschema
 
-from lightrag_jsonl import parse_jsonl
+from lightrag_jsonl.llm.reader import parse_jsonl
 from lightrag_jsonl.llm.schemas import Schema
 
 LINES = 20_000

@@ -23,8 +23,9 @@ from benchmarks.aliases import recorded_reply
 from benchmarks.corpora import make_embedder
 from benchmarks.datasets import data_folder
 from benchmarks.retrieval import DEFAULT_EMBEDDER
-from lightrag_jsonl import Document, Embedder, IndexOptions, LightRAG, QueryParam
+from lightrag_jsonl import Document, IndexOptions, LightRAG, QueryParam
 from lightrag_jsonl.core.cjk import CJK
+from lightrag_jsonl.core.protocols import Embedder
 from lightrag_jsonl.testing import ScriptedLLM
 from lightrag_jsonl.tools.importer import import_index
 from tests.kit import unzipped

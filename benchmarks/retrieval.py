@@ -20,9 +20,10 @@ from benchmarks import hipporag_reference as reference
 from benchmarks.corpora import make_embedder, opened
 from benchmarks.datasets import Dataset, load
 from benchmarks.tables import context_table, line, put, retrieval_table
-from lightrag_jsonl import AsyncLightRAG, Chunk, Context, LightRAG, QueryParam
+from lightrag_jsonl import AsyncLightRAG, Context, LightRAG, QueryParam
 from lightrag_jsonl.core.modes import GRAPH_MODES
 from lightrag_jsonl.core.names import name_key
+from lightrag_jsonl.core.types import Chunk
 from lightrag_jsonl.storage.store import read
 from lightrag_jsonl.tools.evaluation import (
     SCORED_CHUNKS,

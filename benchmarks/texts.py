@@ -20,7 +20,8 @@ from typing import Any
 
 from benchmarks.datasets import data_folder
 from benchmarks.usage import Usage, spread
-from lightrag_jsonl import Document, IndexOptions, LightRAG, Mode
+from lightrag_jsonl import Document, IndexOptions, LightRAG
+from lightrag_jsonl.core.types import Mode
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 NOVELS = {"christmas_carol": 200_000, "sanguo_yanyi": 250_000}  # characters read of each

@@ -15,19 +15,12 @@ import networkx as nx
 import pytest
 from click.testing import CliRunner
 
-from lightrag_jsonl import (
-    AsyncLightRAG,
-    Document,
-    IndexOptions,
-    LightRAG,
-    OpenAILLM,
-    PromptManager,
-    QueryParam,
-)
+from lightrag_jsonl import AsyncLightRAG, Document, IndexOptions, LightRAG, OpenAILLM, QueryParam
 from lightrag_jsonl.cli import main
 from lightrag_jsonl.core.modes import DEFAULT_MODE, MODES, mode_summaries
 from lightrag_jsonl.core.tokens import FittedTokenizer
 from lightrag_jsonl.core.types import Mode
+from lightrag_jsonl.llm.prompt_manager import PromptManager
 from lightrag_jsonl.rag.export import SUFFIXES, GraphFormat
 from lightrag_jsonl.readers import FILE_FORMATS, READERS, FileFormat
 from lightrag_jsonl.testing import HashEmbedder

@@ -2,6 +2,7 @@
 
 import importlib.util
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -11,21 +12,42 @@ from tests.conftest import CHECKOUT
 PICTURES = CHECKOUT / "docs" / "pictures"
 
 
+def script(name: str) -> ModuleType:
+    """A script that makes pictures."""
+    if not PICTURES.is_dir():
+        pytest.skip("needs the sources")
+    spec = importlib.util.spec_from_file_location(f"{name}_pictures", PICTURES / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_the_picture_of_the_graph_is_current(language: Language, tmp_path: Path) -> None:
-    """Names, types, relations and descriptions of the picture are those of the samples' records; if not:
+def test_the_pictures_of_pages_are_current(language: Language, tmp_path: Path) -> None:
+    """Names, types, relations and descriptions of the pictures are those of the samples' records; if not:
     python docs/pictures/make.py
     """
     images = pytest.importorskip("PIL.Image", reason="needs the extra files")
-    if not PICTURES.is_dir():
-        pytest.skip("needs the sources")
-    spec = importlib.util.spec_from_file_location("make_pictures", PICTURES / "make.py")
-    assert spec is not None and spec.loader is not None
-    make = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(make)
+    make = script("make")
 
     make.write_graph(tmp_path, language)
-    picture = images.open(PICTURES / f"graph-{language}.png")
+    make.write_trace(tmp_path, language)
 
-    assert picture.info[make.DIGEST] == make.page_digest(tmp_path / "graph.html")
+    for page in make.SIZES:
+        picture = images.open(PICTURES / f"{page}-{language}.png")
+        assert picture.info[make.DIGEST] == make.page_digest(tmp_path / f"{page}.html")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_picture_of_the_terminal_is_current(language: Language, tmp_path: Path) -> None:
+    """The terminal of a README shows what the commands print; if not: python docs/pictures/terminal.py"""
+    terminal = script("terminal")
+    terminal.fill_index(tmp_path / "kb", language)
+
+    lines = list(terminal.recorded(tmp_path, terminal.COMMANDS[language]))
+
+    picture = (PICTURES / f"terminal-{language}.svg").read_text(encoding="utf-8")
+    assert picture == terminal.drawn(lines)

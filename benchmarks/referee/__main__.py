@@ -46,7 +46,8 @@ from benchmarks.referee.sessions import Arena
 from benchmarks.referee.sets import generated, load_set, material_of
 from benchmarks.referee.vectors import CachedVectors
 from benchmarks.tables import put
-from lightrag_jsonl import Embedder, OpenAIEmbedder, __version__
+from lightrag_jsonl import OpenAIEmbedder, __version__
+from lightrag_jsonl.core.protocols import Embedder
 from lightrag_jsonl.testing import HashEmbedder
 
 DOCS = {"en": "docs/benchmarks.md", "zh": "docs/benchmarks.zh.md"}

@@ -16,8 +16,8 @@ from benchmarks.referee.material import (
     rows_of_triples,
 )
 from benchmarks.synthetic import Corpus
-from lightrag_jsonl import Chunk
 from lightrag_jsonl.core.languages import known_language
+from lightrag_jsonl.core.types import Chunk
 from lightrag_jsonl.providers.offline import OfflineExtractor, OfflineKeywords
 
 QUESTIONS = 40  # about generated texts

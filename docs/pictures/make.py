@@ -1,7 +1,7 @@
 """Makes the pictures of the README from the samples: python docs/pictures/make.py
 
 Needs Chromium (apt-get install chromium) and Pillow (extra `files`). Works without a model: the graph is made of the
-records that come with the samples. Each picture of a graph holds a digest of what it shows, by which
+records that come with the samples, which a model has read. Each picture holds a digest of what it shows, by which
 a test finds out whether it is outdated.
 """
 
@@ -22,10 +22,12 @@ from lightrag_jsonl.core.languages import Language
 
 HERE = Path(__file__).parent
 SIZES = {
-    "trace": (640, 580),
+    "trace": (640, 760),
     "graph": (1150, 940),
 }  # windows, in pixels of CSS, drawn at twice that
-DIGEST = "graph"  # of the names and relations, in the PNG
+SCALE = 2
+FRAME = 120  # pixels of CSS below the window, which headless Chromium takes for a frame and leaves blank
+DIGEST = "shows"  # of what the page shows, in the PNG
 QUESTION: dict[Language, int] = {"en": 0, "zh": 3}
 # Few articles, since a README shows the picture so small that the words of more are not readable.
 GRAPH_ARTICLES: dict[Language, tuple[str, ...]] = {
@@ -49,9 +51,11 @@ def main() -> None:
 
 
 def write_trace(folder: Path, language: Language) -> None:
-    """Write the trace of a question about all samples, as `trace.html`."""
+    """Write the trace of a question about all samples with their records, as `trace.html`."""
+    records = sample_records(language)
     with LightRAG(folder / "trace", language=language, llm="none", embedder="hash") as rag:
-        rag.insert(sample_documents(language), progress=False)
+        for document in sample_documents(language):
+            rag.insert_records(document, records[document.id])
         question = sample_questions(language)[QUESTION[language]]
         answer = rag.query(question, mode="local", explain=True)
         assert answer.trace_id is not None
@@ -69,7 +73,7 @@ def write_graph(folder: Path, language: Language) -> None:
 
 
 def page_digest(page: Path) -> str:
-    """A digest of the names and relations on the page of a graph, wherever they are drawn."""
+    """A digest of the question, names and relations that a page shows, wherever they are drawn."""
     titles = re.findall(r"<title>(.*?)</title>", page.read_text("utf-8"), re.DOTALL)
     return sha256(json.dumps(sorted(titles)).encode()).hexdigest()[:16]
 
@@ -83,17 +87,16 @@ def photograph(browser: str, page: Path, picture: Path) -> None:
         "--headless",
         "--no-sandbox",
         "--hide-scrollbars",
-        "--force-device-scale-factor=2",
+        f"--force-device-scale-factor={SCALE}",
         f"--screenshot={shot}",
-        f"--window-size={width},{height}",
+        f"--window-size={width},{height + FRAME}",
         "--virtual-time-budget=20000",
         page.as_uri(),
     ]
     subprocess.run(command, check=True, capture_output=True, timeout=120)
     notes = PngInfo()
-    if page.stem == "graph":
-        notes.add_text(DIGEST, page_digest(page))
-    image = Image.open(shot).convert("RGB")
+    notes.add_text(DIGEST, page_digest(page))
+    image = Image.open(shot).convert("RGB").crop((0, 0, SCALE * width, SCALE * height))
     image.quantize(128).save(picture, optimize=True, pnginfo=notes)
 
 

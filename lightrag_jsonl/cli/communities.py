@@ -2,10 +2,11 @@
 
 from dataclasses import asdict
 
-from lightrag_jsonl import Community, LightRAG
+from lightrag_jsonl import LightRAG
 from lightrag_jsonl.cli.group import CommandOutput, index_command, main
 from lightrag_jsonl.cli.options import POSITIVE, models, option
 from lightrag_jsonl.cli.output import confirm, cost_words, table
+from lightrag_jsonl.core.answers import Community
 
 PRINTED_NAMES = 8  # of the entities of a community
 

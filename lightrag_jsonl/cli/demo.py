@@ -11,12 +11,13 @@ from typing import Final
 
 import click
 
-from lightrag_jsonl import Answer, LightRAG, Relation, Status
+from lightrag_jsonl import Answer, LightRAG, Relation
 from lightrag_jsonl.cli.group import CommandOutput, command
 from lightrag_jsonl.cli.options import option
 from lightrag_jsonl.cli.output import one_line, width, wrapped
 from lightrag_jsonl.cli.samples import sample_documents, sample_records
 from lightrag_jsonl.core.answers import source_lines
+from lightrag_jsonl.core.index_reports import Status
 from lightrag_jsonl.core.languages import Language
 
 SCREEN_COLUMNS: Final = 92

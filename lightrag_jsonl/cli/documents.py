@@ -15,12 +15,10 @@ import click
 from lightrag_jsonl import (
     ConfigError,
     Document,
-    FileNote,
     InsertReport,
     LightRAG,
     LightRAGError,
     NotFoundError,
-    SkippedFile,
 )
 from lightrag_jsonl.cli.group import INCOMPLETE, CommandOutput, command, index_command
 from lightrag_jsonl.cli.options import (
@@ -52,6 +50,7 @@ from lightrag_jsonl.cli.watching import FileChanges, file_stamps, watched_change
 from lightrag_jsonl.cluster import insert_on_ray
 from lightrag_jsonl.core.claims import GraphDifference
 from lightrag_jsonl.core.encoding import decoded
+from lightrag_jsonl.core.index_reports import FileNote, SkippedFile
 from lightrag_jsonl.core.options import ReadMode
 from lightrag_jsonl.indexing.loading import (
     ADDRESS,

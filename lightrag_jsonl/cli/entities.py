@@ -7,10 +7,11 @@ from typing import Final
 
 import click
 
-from lightrag_jsonl import DatedClaim, LightRAG
+from lightrag_jsonl import LightRAG
 from lightrag_jsonl.cli.group import CommandOutput, index_command, main
 from lightrag_jsonl.cli.options import NON_NEGATIVE, POSITIVE, models, option, together
 from lightrag_jsonl.cli.output import confirm, cost_words, one_line, table, width, wrapped
+from lightrag_jsonl.core.claims import DatedClaim
 from lightrag_jsonl.core.languages import STATING_NOTHING
 from lightrag_jsonl.core.types import UNKNOWN_TYPE, Relation
 from lightrag_jsonl.curation.duplicates import groups

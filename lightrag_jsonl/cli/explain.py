@@ -8,11 +8,12 @@ from typing import Final, get_args
 
 import click
 
-from lightrag_jsonl import LightRAG, NotFoundError, TraceSummary
+from lightrag_jsonl import LightRAG, NotFoundError
 from lightrag_jsonl.cli.group import CommandOutput, index_command, main
 from lightrag_jsonl.cli.options import NON_NEGATIVE, POSITIVE, TARGET, option
 from lightrag_jsonl.cli.output import cost_words, emit, in_words, one_line, table
 from lightrag_jsonl.core.answers import marked_lines
+from lightrag_jsonl.core.types import TraceSummary
 from lightrag_jsonl.storage.views import StoreView
 from lightrag_jsonl.tracing import events, rdf
 from lightrag_jsonl.tracing.rdf import source_uri

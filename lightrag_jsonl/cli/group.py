@@ -13,10 +13,11 @@ from typing import Any, Final, TypeAlias
 
 import click
 
-from lightrag_jsonl import ConfigError, Failure, LightRAGError, __version__
+from lightrag_jsonl import ConfigError, LightRAGError, __version__
 from lightrag_jsonl.cli.options import INDEX_OPTIONS, Option, Parameters, models, take, working_dir
 from lightrag_jsonl.cli.output import emit, emit_json, failure_notes, in_words, one_line, to_json
 from lightrag_jsonl.core.errors import FREE, PACKAGE_MISSING
+from lightrag_jsonl.core.types import Failure
 from lightrag_jsonl.providers.settings import SETUP, Setup
 from lightrag_jsonl.rag.opening import open_index
 

@@ -17,7 +17,7 @@ from lightrag_jsonl.core.cjk import is_cjk
 from lightrag_jsonl.core.index_reports import FileNote, SkippedFile
 from lightrag_jsonl.core.types import Failure, Json, ModelTask
 from lightrag_jsonl.core.usage import Usage
-from lightrag_jsonl.tools.prices import cost_of
+from lightrag_jsonl.tools.prices import READING_TASKS, cost_of_tasks
 
 CELL_COLUMNS = 60  # in tables, but for the first column, which holds ids
 LEAST_COLUMNS = 8  # of such a cell, where a terminal is too narrow for the table
@@ -274,13 +274,9 @@ def cost_words(usage: Usage) -> str:
     return f"{usage.calls:,} calls, {tokens}"
 
 
-def money_words(
-    rag: LightRAG, usage: Usage, tasks: Collection[ModelTask] = ("extract", "summarize")
-) -> str:
+def money_words(rag: LightRAG, usage: Usage, tasks: Collection[ModelTask] = READING_TASKS) -> str:
     """The price of a usage, after a comma; "" unless a single model of known price does the tasks."""
-    client = rag.engine.client
-    models = {client.model(task).name for task in tasks if client.has_model(task)}
-    cost = cost_of(usage, models.pop()) if len(models) == 1 and usage.calls else None
+    cost = cost_of_tasks(usage, rag.engine.client, tasks)
     return "" if cost is None else f", {cost.amount:,.4f} {cost.currency}"
 
 

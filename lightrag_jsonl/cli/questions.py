@@ -10,7 +10,7 @@ from typing import Final
 
 import click
 
-from lightrag_jsonl import Answer, Context, Dropped, LightRAG, QueryParam
+from lightrag_jsonl import Answer, Context, LightRAG, QueryParam
 from lightrag_jsonl.cli.documents import read_stdin
 from lightrag_jsonl.cli.explain import event_printer, reading_printer
 from lightrag_jsonl.cli.group import CommandOutput, index_command
@@ -36,7 +36,7 @@ from lightrag_jsonl.cli.output import (
     terminal_columns,
     wrapped,
 )
-from lightrag_jsonl.core.answers import answer_lines, with_invented_marked
+from lightrag_jsonl.core.answers import Dropped, answer_lines, with_invented_marked
 from lightrag_jsonl.core.modes import GRAPH_MODES
 from lightrag_jsonl.core.types import Json, Mode, ModelTask
 from lightrag_jsonl.storage.status import reads_when_asked

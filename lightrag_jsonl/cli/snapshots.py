@@ -5,10 +5,11 @@ from pathlib import Path
 
 import click
 
-from lightrag_jsonl import AnswerDifference, Difference, LightRAG, StateDifference
+from lightrag_jsonl import LightRAG
 from lightrag_jsonl.cli.group import CommandOutput, index_command, main
 from lightrag_jsonl.cli.options import FILE, models, option
 from lightrag_jsonl.cli.output import confirm, cost_words, table
+from lightrag_jsonl.core.snapshots import AnswerDifference, Difference, StateDifference
 
 snapshot_argument = click.argument("name")
 

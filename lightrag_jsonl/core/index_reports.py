@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from lightrag_jsonl.core.claims import GraphDifference
-from lightrag_jsonl.core.display import with_short_repr
+from lightrag_jsonl.core.display import with_field_lines, with_short_repr
 from lightrag_jsonl.core.options import ReadMode
 from lightrag_jsonl.core.types import (
     DocumentState,
@@ -37,6 +37,7 @@ class FileNote:
     text: str
 
 
+@with_field_lines
 @with_short_repr
 @dataclass(frozen=True, slots=True)
 class InsertReport:
@@ -82,6 +83,7 @@ class MergedRecords:
     rejections: Mapping[str, int]
 
 
+@with_field_lines
 @with_short_repr
 @dataclass(frozen=True, slots=True)
 class MergeReport:
@@ -105,6 +107,7 @@ class MergeReport:
     summaries_due: int = 0
 
 
+@with_field_lines
 @with_short_repr
 @dataclass(frozen=True, slots=True)
 class DeleteReport:
@@ -121,6 +124,7 @@ class DeleteReport:
     traces: int = 0
 
 
+@with_field_lines
 @with_short_repr
 @dataclass(frozen=True, slots=True)
 class DocumentStatus:
@@ -143,6 +147,7 @@ class DocumentStatus:
     content_keywords: tuple[str, ...] = ()
 
 
+@with_field_lines
 @with_short_repr
 @dataclass(frozen=True, slots=True)
 class ReadingState:
@@ -163,6 +168,7 @@ class ReadingState:
     tokens_for_rest: int = 0
 
 
+@with_field_lines
 @with_short_repr
 @dataclass(frozen=True, slots=True)
 class Status:

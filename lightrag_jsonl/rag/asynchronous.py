@@ -55,36 +55,8 @@ if TYPE_CHECKING:
 class AsyncLightRAG:
     """A knowledge graph over texts, kept in one folder, and answers from the graph.
 
-    `working_dir` is the folder, or the URL of a PostgreSQL database (see docs/postgres.md).
-
-    `models` names or holds models for single tasks, in place of `llm`: "extract" (chunks),
-    "summarize" (descriptions), "keywords" (of a question), "select" (relations), "answer", and "judge"
-    (whether names, or questions, mean the same). Arguments without a task of their own use `llm`.
-
-    An index remembers the names of its models, embedder and language, and the prompts and options
-    of the command line; arguments override the recorded names. A model is an object, a function,
-    or a name; a name is asked at the endpoint in the user's settings (see `providers.settings`;
-    the settings are read for endpoints alone). Without a model ("none", and the default of a new
-    index), language rules find entities and keywords and put answers together; the embedder "hash"
-    hashes words. Neither needs a key or a network. If the recorded model is not available here,
-    methods that need the model raise `ConfigError`.
-
-    `chunker` is a function that divides a page into chunks, in place of the sizes in `options`: from
-    the text to its pieces, or to (start, end) in characters. It is not remembered.
-
-    `check` tells whether the sentences near a claim say the same, where words cannot: "judge" (the model
-    for this task), "st:" and the name of a cross-encoder for entailment, or a function from claim and
-    sentences to True, False or None. It judges answers only if `admin.measure_checker` admitted it.
-
-    `language` is "en" (of a new index), "zh", any language by code or name ("fr", "French": the
-    model is asked in English to write French), or the path of a folder with prompts. Fix `clock`
-    (seconds since 1970) and `new_id` (ids of traces) to get the same results, byte for byte, in
-    every run. With `search_processes`, so many further processes search, and questions at the same time
-    use several cores. Use an instance from one event loop. `engine` is the `Engine` with the parts of the
-    index: store, models and pipelines.
-
-    Raises `StorageError` if the folder cannot be used, or with `create=False` holds no
-    index, and `SettingsError` if the index was built with different settings.
+    The constructor opens the index, or makes it. Use an instance from one event loop. `engine` is the
+    `Engine` with the parts of the index: store, models and pipelines.
     """
 
     @names_replacements
@@ -110,6 +82,38 @@ class AsyncLightRAG:
         search_processes: int = 0,
         create: bool = True,
     ) -> None:
+        """Open the index of a folder, or make it.
+
+        `working_dir` is the folder, or the URL of a PostgreSQL database (see docs/postgres.md).
+
+        `models` names or holds models for single tasks, in place of `llm`: "extract" (chunks),
+        "summarize" (descriptions), "keywords" (of a question), "select" (relations), "answer", and "judge"
+        (whether names, or questions, mean the same). Arguments without a task of their own use `llm`.
+
+        An index remembers the names of its models, embedder and language, and the prompts and options
+        of the command line; arguments override the recorded names. A model is an object, a function,
+        or a name; a name is asked at the endpoint in the user's settings (see `providers.settings`;
+        the settings are read for endpoints alone). Without a model ("none", and the default of a new
+        index), language rules find entities and keywords and put answers together; the embedder "hash"
+        hashes words. Neither needs a key or a network. If the recorded model is not available here,
+        methods that need the model raise `ConfigError`.
+
+        `chunker` is a function that divides a page into chunks, in place of the sizes in `options`: from
+        the text to its pieces, or to (start, end) in characters. It is not remembered.
+
+        `check` tells whether the sentences near a claim say the same, where words cannot: "judge" (the model
+        for this task), "st:" and the name of a cross-encoder for entailment, or a function from claim and
+        sentences to True, False or None. It judges answers only if `admin.measure_checker` admitted it.
+
+        `language` is "en" (of a new index), "zh", any language by code or name ("fr", "French": the
+        model is asked in English to write French), or the path of a folder with prompts. Fix `clock`
+        (seconds since 1970) and `new_id` (ids of traces) to get the same results, byte for byte, in
+        every run. With `search_processes`, so many further processes search, and questions at the same time
+        use several cores.
+
+        Raises `StorageError` if the folder cannot be used, or with `create=False` holds no
+        index, and `SettingsError` if the index was built with different settings.
+        """
         self.engine: Engine = open_engine(
             working_dir,
             llm=llm,
@@ -133,10 +137,6 @@ class AsyncLightRAG:
         self.working_dir: Address = self.engine.working_dir
         self.options: IndexOptions = self.engine.options
         self.language: str = self.engine.language
-        self.entities = Entities(self.engine)
-        self.communities = Communities(self.engine)
-        self.traces = Traces(self.engine)
-        self.admin = Admin(self.engine)
         self._network: tuple[int, nx.Graph] | None = None  # with the generation that it shows
 
     def __repr__(self) -> str:
@@ -503,6 +503,26 @@ class AsyncLightRAG:
             put_item(answer)
 
         return AsyncAnswerStream(queued(run), meter)
+
+    @property
+    def entities(self) -> Entities:
+        """Entities, relations and merges of names: `get`, `list`, `relations`, `neighbours`, `history`, `merge`, …"""
+        return Entities(self.engine)
+
+    @property
+    def communities(self) -> Communities:
+        """Groups of entities and passages that belong together: `list`, `report`, `estimate_report`."""
+        return Communities(self.engine)
+
+    @property
+    def traces(self) -> Traces:
+        """The recorded questions: `get`, `list`, `page`, `export`, `verify`, `sources`, …"""
+        return Traces(self.engine)
+
+    @property
+    def admin(self) -> Admin:
+        """Maintenance of the index: `export`, `snapshot`, `check`, `vacuum`, `settings`, …"""
+        return Admin(self.engine)
 
     @property
     def graph(self) -> "nx.Graph":

@@ -148,8 +148,9 @@ def _streaming(
 def _takes(
     method: Callable[Concatenate[AsyncLightRAG, P], None],
 ) -> Callable[[Callable[..., None]], Callable[Concatenate[Any, P], None]]:
-    """Gives a constructor the signature of the twin's."""
-    return lambda constructor: update_wrapper(constructor, method, assigned=["__annotations__"])
+    """Gives a constructor the signature and the description of the twin's."""
+    copied = ("__annotations__", "__doc__")
+    return lambda constructor: update_wrapper(constructor, method, assigned=copied)
 
 
 class BlockingEntities(_Blocking):
@@ -255,7 +256,7 @@ class AnswerStream:
 class LightRAG(_Blocking):
     """A knowledge graph over texts, kept in one folder, and answers; safe from any thread.
 
-    Takes the arguments of `AsyncLightRAG`. Works in scripts, notebooks and inside a running event
+    Works in scripts, notebooks and inside a running event
     loop: calls run on a private event loop in a thread, until `close()` or the end of the `with`
     block. `engine` is the `Engine` with the parts of the index; all parts but `store` belong to
     the private loop: use them in a function for `run`.
@@ -270,10 +271,6 @@ class LightRAG(_Blocking):
         self.engine: Engine = twin.engine
         super().__init__(twin, _Loop(self.engine.store.location))
         self.working_dir = twin.working_dir
-        self.entities = BlockingEntities(twin.entities, self._loop)
-        self.communities = BlockingCommunities(twin.communities, self._loop)
-        self.traces = BlockingTraces(twin.traces, self._loop)
-        self.admin = BlockingAdmin(twin.admin, self._loop)
 
     def __repr__(self) -> str:
         return f"LightRAG({str(self.working_dir)!r})"
@@ -303,6 +300,26 @@ class LightRAG(_Blocking):
     ) -> Result:
         """The result of an async function of an index, like the functions in `lightrag_jsonl.tools`."""
         return self._loop.run(partial(function, self._twin, *args, **kwargs))
+
+    @property
+    def entities(self) -> BlockingEntities:
+        """Entities, relations and merges of names: `get`, `list`, `relations`, `neighbours`, `history`, `merge`, …"""
+        return BlockingEntities(self._twin.entities, self._loop)
+
+    @property
+    def communities(self) -> BlockingCommunities:
+        """Groups of entities and passages that belong together: `list`, `report`, `estimate_report`."""
+        return BlockingCommunities(self._twin.communities, self._loop)
+
+    @property
+    def traces(self) -> BlockingTraces:
+        """The recorded questions: `get`, `list`, `page`, `export`, `verify`, `sources`, …"""
+        return BlockingTraces(self._twin.traces, self._loop)
+
+    @property
+    def admin(self) -> BlockingAdmin:
+        """Maintenance of the index: `export`, `snapshot`, `check`, `vacuum`, `settings`, …"""
+        return BlockingAdmin(self._twin.admin, self._loop)
 
     @property
     def graph(self) -> "nx.Graph":

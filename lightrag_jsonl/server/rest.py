@@ -29,6 +29,7 @@ from lightrag_jsonl.server.settings import (
     get_settings,
 )
 from lightrag_jsonl.server.snapshots import DiffParams, get_difference, get_snapshots
+from lightrag_jsonl.tools.prices import READING_TASKS, Cost, cost_of_tasks
 from lightrag_jsonl.tracing.trace import Trace
 
 
@@ -42,10 +43,18 @@ async def get_status(call: Call) -> Status:
     return dataclasses.replace(await call.index.rag.status(), working_dir=call.index.name)
 
 
+async def get_cost(call: Call) -> Cost | None:
+    """The cost of reading the documents so far; null without a model of known price."""
+    rag = call.index.rag
+    status = await rag.status()
+    return cost_of_tasks(status.extraction.usage, rag.engine.client, READING_TASKS)
+
+
 INDEX_PATH: Final = "/indexes/{index}"
 REST_ROUTES: Final = (
     Route("GET", "/indexes", list_indexes, result=list[str]),
     Route("GET", INDEX_PATH, get_status, result=Status),
+    Route("GET", f"{INDEX_PATH}/cost", get_cost, result=Cost | None),
     Route("GET", f"{INDEX_PATH}/documents", documents.list_documents, documents.DocumentParams, result=ListPart[dict[str, Any]]),
     Route("GET", f"{INDEX_PATH}/beginning", get_beginning, result=BeginningBody, weight=1),
     Route("GET", f"{INDEX_PATH}/settings", get_settings, result=SettingsBody),

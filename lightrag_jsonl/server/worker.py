@@ -16,9 +16,10 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from lightrag_jsonl import AsyncLightRAG, DeleteReport, LightRAGError
+from lightrag_jsonl import AsyncLightRAG, LightRAGError
 from lightrag_jsonl.core.address import as_address
 from lightrag_jsonl.core.errors import ConfigError, LockedError, UnavailableError
+from lightrag_jsonl.core.index_reports import DeleteReport
 from lightrag_jsonl.indexing.progress import Progress
 from lightrag_jsonl.providers.addresses import remember_addresses
 from lightrag_jsonl.providers.settings import Setup

@@ -1,7 +1,7 @@
 """Prices of models' tokens, from a file of the user's or from the library genai-prices."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -9,8 +9,11 @@ from typing import Annotated
 import msgspec
 
 from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.types import ModelTask
 from lightrag_jsonl.core.usage import Usage
+from lightrag_jsonl.llm.client import ModelClient
 
+READING_TASKS: tuple[ModelTask, ...] = ("extract", "summarize")
 PRICED_TOKENS = 1_000_000  # tokens that a price is for
 LIBRARY = "genai-prices"
 
@@ -63,6 +66,14 @@ def cost_of(
     amount = new_tokens * price.input + usage.cached_tokens * cached_price
     amount += usage.output_tokens * price.output
     return Cost(amount / PRICED_TOKENS, price.currency, "file")
+
+
+def cost_of_tasks(usage: Usage, client: ModelClient, tasks: Collection[ModelTask]) -> Cost | None:
+    """The cost of what a model used for these tasks; None unless one model does them all, at a known price."""
+    models = {client.model(task).name for task in tasks if client.has_model(task)}
+    if not usage.calls or len(models) != 1:
+        return None
+    return cost_of(usage, models.pop())
 
 
 def _cost_by_library(usage: Usage, model: str) -> Cost | None:

@@ -1,24 +1,29 @@
 """Promises of what values look like in a console and in a notebook."""
 
+import importlib
 import inspect
+import pydoc
 import re
 import typing
 from pathlib import Path
 
 import lightrag_jsonl
 from lightrag_jsonl import (
-    Address,
     Answer,
     Citation,
     Context,
     Document,
     Entity,
-    Event,
+    InsertReport,
     LightRAG,
     QueryParam,
+    Usage,
 )
+from lightrag_jsonl.core.address import Address
+from lightrag_jsonl.core.types import Failure
 from lightrag_jsonl.rag.admin import Admin
 from lightrag_jsonl.rag.namespaces import Entities, Traces
+from lightrag_jsonl.tracing.events import Event
 
 TEXT = "刘备👻 <script>alert(1)</script> １２。" * 9_000
 
@@ -53,13 +58,19 @@ def test_a_notebook_shows_small_escaped_tables(tmp_path: Path) -> None:
 
 
 def test_every_type_of_a_public_signature_is_public() -> None:
-    """Whoever annotates their own code imports from the package, and `dir` shows no modules."""
+    """Whoever annotates their own code finds each type in the package or in a module that docs/api.md names;
+    `dir` of the package shows no modules.
+    """
     ours = dir(lightrag_jsonl)
     assert not any(inspect.ismodule(getattr(lightrag_jsonl, name)) for name in ours)
+    page = (Path(__file__).parents[2] / "docs" / "api.md").read_text(encoding="utf-8")
+    table = "".join(line for line in page.splitlines() if line.startswith("| `"))
+    modules = [importlib.import_module(name) for name in re.findall(r"`([\w.]+)`", table)]
+    documented = {name for module in modules for name in dir(module)}
     internal = {"Loop", "Meta", "Method", "ServerSilence", "UsageMeter"}
     aliases = typing.get_args(Address) + typing.get_args(Event)
     named = {one.__name__ for one in aliases}  # an annotation shows what an alias stands for
-    known = {*ours, *dir(typing), *internal, *named, "Graph", "None", "Path", "Result"}
+    known = {*ours, *documented, *dir(typing), *internal, *named, "Graph", "None", "Path", "Result"}
     classes = [
         getattr(lightrag_jsonl, name) for name in ours if name not in ("ChatStream", "Engine")
     ]
@@ -73,3 +84,31 @@ def test_every_type_of_a_public_signature_is_public() -> None:
         for word in re.findall(r"\b[A-Z]\w+", str(hint))
     }
     assert missing <= known
+
+
+def test_a_report_prints_a_field_a_line(tmp_path: Path) -> None:
+    """`print(report)` fits a terminal: what is there, numbers with thousands, nothing that is empty."""
+    report = InsertReport(
+        documents=tuple(f"notes/{number}.txt" for number in range(2000)),
+        chunks=12_345,
+        failures=(Failure("a.pdf", None, "no text " * 50),),
+        usage=Usage(input_tokens=1500, calls=2),
+    )
+    lines = str(report).split("\n")
+    assert lines[0] == "documents  notes/0.txt; notes/1.txt; notes/2.txt; and 1,997 more"
+    assert lines[1] == "chunks     12,345"
+    assert lines[3] == "usage      input tokens 1,500, calls 2"
+    assert all(len(line) < 110 for line in lines) and len(lines) == 4
+    with LightRAG(tmp_path / "kb") as rag:
+        rag.insert("Marie Curie discovered radium.")
+        status = str(rag.status())
+    assert "documents      done 1\n" in status and "language       en\n" in status
+
+
+def test_help_shows_the_constructor_and_the_namespaces() -> None:
+    """`help(LightRAG)` has the arguments with types and what they do, and what `rag.entities` and others are for."""
+    page = pydoc.plaintext.document(LightRAG)
+    assert "llm: lightrag_jsonl.core.protocols.LLM |" in page
+    assert "`models` names or holds models for single tasks" in page
+    for namespace in ("entities", "communities", "traces", "admin"):
+        assert f" |  {namespace}\n" in page

@@ -5,8 +5,7 @@ import sys
 
 import pytest
 
-from lightrag_jsonl import Progress
-from lightrag_jsonl.indexing.progress import progress_bars
+from lightrag_jsonl.indexing.progress import Progress, progress_bars
 
 
 class Terminal(io.StringIO):

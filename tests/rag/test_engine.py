@@ -13,13 +13,13 @@ from lightrag_jsonl import (
     AsyncLightRAG,
     ConfigError,
     Document,
-    Failure,
     IndexOptions,
     LightRAG,
     LLMError,
     QueryParam,
     StorageError,
 )
+from lightrag_jsonl.core.types import Failure
 from lightrag_jsonl.providers.offline import HashEmbedder
 from lightrag_jsonl.rag.engine import Engine, open_engine
 from lightrag_jsonl.storage.store import read
@@ -52,7 +52,7 @@ async def test_an_engine_alone_indexes_and_retrieves(tmp_path: Path) -> None:
 async def test_an_index_and_its_engine_are_one(tmp_path: Path) -> None:
     """What goes in through the engine is seen by the facade, which closes the engine."""
     async with AsyncLightRAG(tmp_path / "kb") as rag:
-        assert isinstance(rag.engine, lightrag_jsonl.Engine)
+        assert isinstance(rag.engine, Engine)
         pending = rag.engine.pending_documents(TEXT, [])
         await rag.engine.indexing.insert(pending, progress=False)
         status = await rag.status()

@@ -22,9 +22,10 @@ RADIUM = Document("Marie Curie discovered radium in Paris.", id="d1", title="Rad
 
 
 def test_every_public_name_can_be_had() -> None:
-    """All that `dir` lists resolves, late names and ports too; an unknown one is an AttributeError."""
+    """All that `dir` lists resolves, late names too, and one screen shows it; an unknown one is an AttributeError."""
     names = dir(lightrag_jsonl)
-    assert len(names) == len(set(names)) and {"LLM", "Embedder", "LightRAG"} < set(names)
+    assert len(names) == len(set(names)) and {"Document", "OpenAILLM", "LightRAG"} < set(names)
+    assert len(names) <= 40
     for name in names:
         assert getattr(lightrag_jsonl, name) is not None
     with pytest.raises(AttributeError, match="nonsense"):
@@ -35,7 +36,7 @@ def test_the_package_loads_what_is_used() -> None:
     """An import alone, and the reader of JSON Lines, load neither numpy nor the index."""
     code = (
         "import sys; import lightrag_jsonl; print(len(sys.modules));"
-        "lightrag_jsonl.parse_jsonl('{}'); print('numpy' in sys.modules, 'lightrag_jsonl.rag' in sys.modules)"
+        "from lightrag_jsonl.llm.reader import parse_jsonl; parse_jsonl('{}'); print('numpy' in sys.modules, 'lightrag_jsonl.rag' in sys.modules)"
     )
     modules, loaded = run_python(code).stdout.splitlines()
     assert int(modules) < 100
@@ -108,10 +109,10 @@ def test_arguments_of_lightrag_and_fields_of_a_question(tmp_path: Path) -> None:
 
 
 def test_async_has_the_same_names(tmp_path: Path) -> None:
-    """Whatever the sync face offers, the async face offers too; both are small."""
+    """Whatever the sync face offers, the async face offers too; both are small: 18 methods and 4 namespaces."""
     ours = {name for name in dir(LightRAG) if not name.startswith("_")} - {"run"}
     theirs = {name for name in dir(AsyncLightRAG) if not name.startswith("_")}
-    assert ours == theirs and len(theirs) <= 18
+    assert ours == theirs and len(theirs) <= 22
 
 
 def test_options_may_be_a_mapping(tmp_path: Path) -> None:

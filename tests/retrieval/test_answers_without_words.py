@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from lightrag_jsonl import Document, Language, QueryParam
+from lightrag_jsonl import Document, QueryParam
+from lightrag_jsonl.core.languages import Language
 from lightrag_jsonl.testing import ScriptedLLM
 from tests.kit import index
 

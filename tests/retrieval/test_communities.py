@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from lightrag_jsonl import Community, Document
+from lightrag_jsonl import Document
+from lightrag_jsonl.core.answers import Community
 from tests.kit import entity, index, relation
 
 CREWS = {

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from lightrag_jsonl import Document, Keywords, QueryParam
+from lightrag_jsonl import Document, QueryParam
+from lightrag_jsonl.core.answers import Keywords
 from lightrag_jsonl.core.question_scope import asks_about_course
 from lightrag_jsonl.core.types import Chunk
 from lightrag_jsonl.retrieval.excerpts import (

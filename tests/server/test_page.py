@@ -709,7 +709,7 @@ def test_names_in_a_drawing_never_lie_over_one_another(tmp_path: Path, page: Pag
     def collide(first: Any, second: Any) -> bool:
         _, first_x, first_y, first_width = first
         _, second_x, second_y, second_width = second
-        is_beside = abs(first_x - second_x) * 2 >= first_width + second_width
+        is_beside = first_x + first_width <= second_x or second_x + second_width <= first_x
         return not is_beside and abs(first_y - second_y) < LETTERS
 
     with serving(tmp_path / "kb") as server:

@@ -14,7 +14,7 @@ const MOST_TURNS = 30; // of a conversation that are kept
 const MOST_CONVERSATIONS = 20; // likewise
 const COPIED = 2000; // milliseconds for which a button says so
 
-let turns = []; // {question, answer, evidence} of each answered question
+let turns = []; // {question, answer, evidence, searched} of each answered question
 let conversation = ""; // the id of the one that is shown; "" before its first question
 let running;
 let drawing;
@@ -101,7 +101,11 @@ function restore(id) {
   parts.heading.hidden = true;
   parts.intro.hidden = false;
   parts.again.hidden = true;
-  for (const { question, answer, evidence } of stored) finish(question, addTurn(question, evidence), answer);
+  for (const { question, answer, evidence, searched } of stored) {
+    const turn = addTurn(question, evidence);
+    showSearched(turn, searched);
+    finish(question, turn, answer);
+  }
   showEvidence(turns.at(-1)?.evidence ?? []);
 }
 
@@ -127,13 +131,14 @@ const conversationHistory = () => turns.flatMap(({ question, answer }) => [{ rol
 
 function addTurn(question, evidence = []) {
   const turn = {
+    searched: h("p", { class: "soft small", hidden: true }),
     keywords: h("p", { class: "chips soft" }),
     text: h("div", { class: "answer", "aria-live": "polite" }),
     foot: h("div", { class: "foot" }),
     evidence,
   };
   const number = parts.turns.children.length + 1;
-  parts.turns.append(h("article", { id: `turn-${number}` }, h("h2", {}, question), turn.keywords, turn.text, turn.foot));
+  parts.turns.append(h("article", { id: `turn-${number}` }, h("h2", {}, question), turn.searched, turn.keywords, turn.text, turn.foot));
   turn.number = number;
   parts.heading.hidden = false;
   parts.intro.hidden = true;
@@ -189,6 +194,7 @@ async function receive(question, turn, signal) {
   for await (const [name, value] of events(indexPath("/stream"), asked, signal)) {
     if (name === "keywords") {
       const words = new Set([...value.keywords.low_level, ...value.keywords.high_level]);
+      showSearched(turn, value.keywords.question);
       turn.keywords.replaceChildren(...[...words].map((word) => h("span", { class: "chip" }, word)));
       turn.busy.say("ranking");
     } else if (name === "progress") turn.busy.say("reading_chunks", `${value.chunks_done} / ${value.chunks_known}`);
@@ -201,10 +207,17 @@ async function receive(question, turn, signal) {
   }
 }
 
+// What a question that leans on the conversation was understood as: the text that was searched for.
+function showSearched(turn, text = "") {
+  turn.searchedFor = text;
+  turn.searched.hidden = !text;
+  turn.searched.replaceChildren(h("span", { t: "searched_for", n: text }));
+}
+
 function finish(question, turn, answer) {
   turn.evidence = withCited(answer.evidence, turn.evidence);
   showEvidence(turn.evidence);
-  turns.push({ question, answer, evidence: turn.evidence });
+  turns.push({ question, answer, evidence: turn.evidence, searched: turn.searchedFor });
   remember();
   const uncited = answer.uncited.map((claim) => ({ ...claim, marker: claim.end, added: true }));
   turn.text.replaceChildren(...markdown(answer.text, [...answer.claims, ...uncited], (number, claim) => citationButton(number, answer, claim)));

@@ -123,7 +123,7 @@ function row(one, chosen, open) {
   const box = h("input", { type: "checkbox", value: one.id, label: "select_one", n: title, "data-title": title, onchange: choose });
   box.checked = chosen.has(one.id);
   return h("tr", {}, h("td", {}, box),
-    h("td", {}, h("a", { href: linkTo("documents", one.id) }, title), fileName(one.source) !== title && h("span", { class: "soft small block" }, fileName(one.source)), problems(one.failures, one.id, open.has(one.id))),
+    h("td", {}, h("a", { href: linkTo("documents", one.id) }, title), fileName(one.source) !== title && h("span", { class: "soft small file" }, fileName(one.source)), problems(one.failures, one.id, open.has(one.id))),
     h("td", {}, kindOf(one)), h("td", { class: "number-cell" }, format(one.characters)), h("td", {}, badge(one.state)), h("td", {}, one.date ?? ""));
 }
 
@@ -187,6 +187,7 @@ function costs(usage) {
 // Show the totals; returns the number of documents in each state.
 async function status() {
   const { documents, chunks, entities, relations, extraction, reading } = await get(indexPath(""));
+  const cost = extraction.usage.calls ? await get(indexPath("/cost")) : null;
   const all = Object.values(documents).reduce((sum, one) => sum + one, 0);
   const { ok, empty, partial, failed, usage } = extraction;
   const counts = { documents_n: all, chunks, entities, relations_n: relations, ok, empty, partial, failed };
@@ -196,6 +197,7 @@ async function status() {
   if (usage.calls) Object.assign(counts, { model_calls: usage.calls, tokens: usage.input_tokens + usage.output_tokens });
   const refused = Object.entries(extraction.rejections).map(([reason, n]) =>
     h("li", {}, h("span", { t: "refused" }), ` (${reason.replaceAll("_", " ")}): ${format(n)}`));
-  parts.health.replaceChildren(...Object.entries(counts).map(([key, n]) => h("li", {}, count(key, n))), ...refused);
+  parts.health.replaceChildren(...Object.entries(counts).map(([key, n]) => h("li", {}, count(key, n))),
+    ...(cost ? [h("li", { t: "cost", n: `${cost.amount.toFixed(4)} ${cost.currency}` })] : []), ...refused);
   return documents;
 }

@@ -23,10 +23,22 @@ export function setTypes(types) {
 // The color of a type of entities, the same in every drawing.
 export const colorOf = (type) => colors.get(type) ?? OTHER_COLOR;
 
-// Write a node's name below it, where it needs only half its width to the right.
-function drawName(context, { label, x, y, size }, { labelSize, labelFont, labelColor }) {
-  Object.assign(context, { font: `${labelSize}px ${labelFont}`, fillStyle: labelColor.color, textAlign: "center" });
-  context.fillText(label, x, y + size + labelSize);
+const BESIDE = 3; // pixels between a node and a name at its side
+
+// The places of a name at its node, the best first: below, above, right, left. Each is the left end and the top of the
+// name in pixels, from the node's place and size, and the width and height of the name.
+const PLACES = [
+  ({ x, y, size }, width) => [x - width / 2, y + size],
+  ({ x, y, size }, width, height) => [x - width / 2, y - size - height - BESIDE],
+  ({ x, y, size }, _width, height) => [x + size + BESIDE, y - height / 2],
+  ({ x, y, size }, width, height) => [x - size - BESIDE - width, y - height / 2],
+];
+
+// Write a node's name at one of its places.
+function drawName(context, node, { labelSize, labelFont, labelColor }, place = PLACES[0]) {
+  Object.assign(context, { font: `${labelSize}px ${labelFont}`, fillStyle: labelColor.color, textAlign: "left" });
+  const [left, top] = place(node, context.measureText(node.label).width, labelSize);
+  context.fillText(node.label, left, top + labelSize);
 }
 
 const GAP = 6; // pixels between two names side by side: Chinese names would read as one
@@ -41,11 +53,14 @@ function drawRing(context, { x, y, size }) {
 }
 
 // Where `drawName` writes a name: left, right, top and bottom, in pixels.
-function nameBox(context, { label, x, y, size }, { labelSize, labelFont }) {
+function nameBox(context, node, { labelSize, labelFont }, place) {
   context.font = `${labelSize}px ${labelFont}`;
-  const half = (context.measureText(label).width + GAP) / 2;
-  return { left: x - half, right: x + half, top: y + size, bottom: y + size + labelSize };
+  const { width } = context.measureText(node.label);
+  const [left, top] = place(node, width, labelSize);
+  return { left: left - GAP / 2, right: left + width + GAP / 2, top, bottom: top + labelSize };
 }
+
+const nodeBox = ([_context, { x, y, size }]) => ({ left: x - size, right: x + size, top: y - size, bottom: y + size });
 
 const overlap = (first, second) =>
   first.left < second.right && second.left < first.right && first.top < second.bottom && second.top < first.bottom;
@@ -187,7 +202,7 @@ export class Drawing {
         nodeReducer: (key, attributes) => this.#styled(key, attributes),
         edgeReducer: (key, attributes) => this.#styledEdge(key, attributes),
         defaultDrawNodeLabel: (...name) => this.#names.push(name),
-        defaultDrawNodeHover: drawName,
+        defaultDrawNodeHover: (...name) => drawName(...name),
       });
     } catch (error) {
       console.warn(error);
@@ -213,16 +228,18 @@ export class Drawing {
     this.#sigma?.setSettings({ defaultEdgeColor: themeColor("--edge"), labelColor: { color }, edgeLabelColor: { color } });
   }
 
-  // Write the names, those of the larger nodes first; a name that would lie over another is left out.
+  // Write the names, those of the larger nodes first, each where it lies over no node and no other name; a name
+  // without such a place is left out.
   #writeNames() {
-    const boxes = [];
+    const boxes = this.#names.map(nodeBox);
     const rank = ([_context, { size, forceLabel }]) => (forceLabel ? Infinity : size);
     for (const [context, node] of this.#names) if (node.forceLabel) drawRing(context, node);
     for (const name of this.#names.sort((left, right) => rank(right) - rank(left))) {
-      const box = nameBox(...name);
-      if (rank(name) < Infinity && boxes.some((written) => overlap(written, box))) continue;
-      drawName(...name);
-      boxes.push(box);
+      const isFree = (place) => !boxes.some((taken) => overlap(taken, nameBox(...name, place)));
+      const place = PLACES.find(isFree) ?? (rank(name) === Infinity && PLACES[0]);
+      if (!place) continue;
+      drawName(...name, place);
+      boxes.push(nameBox(...name, place));
     }
     this.#names = [];
   }

@@ -11,6 +11,8 @@ import { go, linkTo } from "./route.js";
 import { format, listed, t } from "./strings.js";
 
 const FOUND = 30;
+const FIRST_LINES = 3; // of a description; the rest is folded
+const ON_TIMELINE = 8; // dated statements beside an entity; the rest is in its history
 const AROUND = 40; // relations that a click adds at most
 const TITLE_NAMES = 3; // of a community without a report
 const MOST_AROUND = 500; // that the server lists
@@ -212,6 +214,7 @@ const showEntity = guarded(async (name, limit = AROUND) => {
   document.title = `${entity.name} · ${t("graph")}`;
   const items = drawn.map((one) => relationItem(one, entity.name));
   const documents = h("div", {});
+  const timeline = h("div", {});
   const more = Math.min(limit + AROUND, MOST_AROUND);
   tell(round,
     h("h2", {}, entity.name),
@@ -220,18 +223,32 @@ const showEntity = guarded(async (name, limit = AROUND) => {
       h("button", { class: "link", t: "history", onclick: () => go("graph", "history", entity.name) }),
       h("button", { class: "link", t: "collapse", onclick: () => collapse(entity.name) })),
     h("p", entity.aliases.length ? { class: "soft", t: "aliases", n: listed(entity.aliases) } : { hidden: true }),
-    h("p", { class: "description" }, entity.description.split("\n").map(plain).join("\n")),
+    ...description(entity),
     h("p", { class: "row" }, editButtons(entity, (newName) => changed(entity.name, newName)),
       h("button", { class: "link", t: "homonyms", onclick: () => go("graph", "namesakes", entity.name) })),
+    timeline,
     h("h3", { t: "relations_n", n: `${format(items.length)} / ${format(total)}` }),
     h("ul", { class: "list" }, items),
     ...(items.length < total && limit < more ? [h("button", { t: "more_relations", onclick: () => showEntity(name, more) })] : []),
     documents,
   );
   drawing.center(entity.name);
-  const { documents: titles } = await get(indexPath("/sources"), { entity: entity.name });
+  const [{ documents: titles }, claims] = await Promise.all([
+    get(indexPath("/sources"), { entity: entity.name }),
+    get(indexPath("/history"), { name: entity.name }),
+  ]);
+  const dated = distinct(claims).filter(({ valid_from: from, valid_to: to }) => from || to);
+  if (dated.length) timeline.replaceChildren(h("h3", { t: "timeline" }), h("ol", { class: "timeline" }, dated.slice(0, ON_TIMELINE).map((claim) => h("li", {}, claimLine(claim)))));
   documents.replaceChildren(h("h3", { t: "documents" }), h("ul", { class: "list links" }, Object.entries(titles).map(([id, title]) => h("li", {}, h("a", { href: linkTo("documents", id) }, title)))));
 });
+
+// What an entity is: the first lines of its description, and the others behind a button.
+function description(entity) {
+  const lines = entity.description.split("\n").map(plain);
+  const [first, others] = [lines.slice(0, FIRST_LINES), lines.slice(FIRST_LINES)];
+  const paragraph = (part) => h("p", { class: "description" }, part.join("\n"));
+  return [paragraph(first), ...(others.length ? [h("details", {}, h("summary", { t: "more_passages" }), paragraph(others))] : [])];
+}
 
 // A relation that leads to the entity at its other end, and a button for the sentences behind it.
 function relationItem(relation, name) {
