@@ -35,7 +35,7 @@ from lightrag_jsonl.storage.views import StoreView
 
 MentionRows: TypeAlias = tuple[list[EntityMentionRow], list[RelationMentionRow]]
 
-_SHORT_FOR = pattern_of(rf"[^{CJK}\w]*简称[为為曰是叫作做之：:\s“「『‘\"]*")
+_SHORT_FOR = pattern_of(rf"(?<![^{CJK}\w])[^{CJK}\w]*简称[为為曰是叫作做之：:\s“「『‘\"]*")
 _ENDS_A_WORD = pattern_of(rf"(?:\A|[^{CJK}\w]|[的在由])\Z")
 _LOWER_WORD = pattern_of(r"[a-z](?<![\w'’-].)[a-z]*+(?![\w'’-])")
 # A class of first letters before all else, since the engine then finds the places where a word begins.

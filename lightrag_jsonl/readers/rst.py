@@ -38,7 +38,7 @@ VERSIONS = {  # Sphinx's words before a version
 }
 DIRECTIVE = pattern_of(r"^[ \t]*\.\. +([\w:+.-]+)::", re.MULTILINE)
 ROLE = pattern_of(r"(?<![\w:]):([\w:+.-]+):`")
-ROLE_TARGET = pattern_of(r"\s*<[^<>]*>$")
+ROLE_TARGET = pattern_of(r"(?<!\s)\s*<[^<>]*>$")
 
 
 def read_rst(data: bytes, meter: FileMeter) -> Document:

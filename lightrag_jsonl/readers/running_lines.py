@@ -17,7 +17,7 @@ _PAGE_WORDS = pattern_of(
     r"di|sur|av|z|из)\b\.?|[第页頁共/|–—\-·•.\s()\[\]]|ページ|쪽"
 )
 _SIDE_NUMBER = pattern_of(
-    r"(?:(?P<before>\d{1,5})[\s|·•–—-]+)?(?P<text>\D.*?)(?:[\s|·•–—-]+(?P<after>\d{1,5}))?"
+    r"(?:(?P<before>\d{1,5})[\s|·•–—-]++)?(?P<text>\D.*?)(?:(?<![\s|·•–—-])[\s|·•–—-]+(?P<after>\d{1,5}))?"
 )
 
 
