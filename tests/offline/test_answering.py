@@ -58,6 +58,8 @@ def test_sentences_carry_the_number_of_their_passage() -> None:
         ("Marley " + "x" * 388 + " [7](https://a.org) y", "Marley " + "x" * 388),
         ("Marley【1】死于［１２］伦敦【3，4】。", "Marley死于伦敦。"),
         ("Marley<sup>[<a>3</a>]</sup> was dead.", "Marley was dead."),
+        ("[![Build][b]][c] ![Badge][d] Marley was dead.", "Marley was dead."),
+        ("See `Marley <https://a.org/x>`__ and more.", "See Marley and more."),
         ("In `Marley[1]` or Marley[0] is 👻.", "In Marley[\u20601] or Marley[\u20600] is 👻."),
         ("Marley依国发【2024】5号文。", "Marley依国发【\u20602024】5号文。"),
         ("**Marley** is _dead_ <b>now</b>.", "Marley is dead now."),

@@ -11,12 +11,13 @@ HEADING = pattern_of(  # of Markdown and reStructuredText, at the beginning of a
     r"#{1,6}\s|[^\n]{1,100}\n([=~^-])\1{2,}[ \t]*$", re.MULTILINE
 )
 _FENCE_LINE = pattern_of(r"^[ \t]*```(?P<language>.*)$", re.MULTILINE)
+_TARGET = r"(?:\([^()\n]*\)|\[[^\[\]\n]*\])"  # of a link or a picture, in place or by name
 _MARKUP = pattern_of(
     r"^[ \t]*(?:>>>|\.\.\.|\$)[ \t].*$"
     r"|^[ \t]*\.\. \S.*$(?:\n[ \t]+:.*$)*"  # directives, with their options
     r"|^(?:\|[\w-]+\| ?)+$|^([=~^-])\1{2,}[ \t]*$"
-    r"|</?[A-Za-z][^<>]{0,400}>|<!--.{0,2000}?-->"
-    r"|\[!\[[^\[\]]*\]\([^()\n]*\)\]\([^()\n]*\)|!\[[^\[\]]*\](?:\([^()\n]*\))?"
+    r"|\s<[^<>\s]{1,400}>`__?|</?[A-Za-z][^<>]{0,400}>|<!--.{0,2000}?-->"
+    rf"|\[!\[[^\[\]]*\]{_TARGET}\]{_TARGET}|!\[[^\[\]]*\]{_TARGET}?"
     r"|^[ \t]*\[[^\[\]\n]+\]:.*$",
     re.MULTILINE,
 )
