@@ -68,9 +68,13 @@ class DatabaseURL:
     def beside(self, index: str) -> "DatabaseURL":
         """The address of another index in the same database."""
         query = urlsplit(self.whole).query
-        others = [(name, value) for name, value in _parameters(query) if name != "index"]
+        kept_parameters = [(name, value) for name, value in _parameters(query) if name != "index"]
         address = as_address(
-            _url(urlsplit(self.whole), [*others, ("index", index)], urlsplit(self.whole).netloc)
+            _url(
+                urlsplit(self.whole),
+                [*kept_parameters, ("index", index)],
+                urlsplit(self.whole).netloc,
+            )
         )
         assert isinstance(address, DatabaseURL)
         return address

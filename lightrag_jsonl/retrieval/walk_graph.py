@@ -281,8 +281,8 @@ def _chunks_around(task: SearchTask, entities: Ids, seeds: Seeds, limit: int) ->
     least = np.partition(total_pull, -limit)[-limit]
     is_above = total_pull > least * (1 + EQUAL)
     is_least = np.abs(total_pull - least) <= least * EQUAL
-    rest = limit - int(is_above.sum())
-    tied = task.ranked("chunk", distinct_chunks[is_least], total_pull[is_least], rest)
+    places_left = limit - int(is_above.sum())
+    tied = task.ranked("chunk", distinct_chunks[is_least], total_pull[is_least], places_left)
     return np.append(distinct_chunks[is_above], tied.ids)
 
 
