@@ -146,7 +146,7 @@ class SQLiteStore(Store):
         path = self._folder / LOCK_NAME
         lock = FileLock(path, timeout=timeout, thread_local=False)
         try:
-            lock.acquire()
+            held_lock = lock.acquire()
         except Timeout as error:
             holder = path.read_text(encoding="utf-8") or "another process"
             raise LockedError(
@@ -154,11 +154,9 @@ class SQLiteStore(Store):
                 "is possible)",
                 path=self._folder,
             ) from error
-        try:
+        with held_lock:
             path.write_text(f"process {os.getpid()} on {socket.gethostname()}", encoding="utf-8")
             yield
-        finally:
-            lock.release()
 
     @contextlib.contextmanager
     def jobs_lock(self) -> Iterator[Callable[[], bool]]:
@@ -170,14 +168,12 @@ class SQLiteStore(Store):
             raise StorageError(f"{path} is a symbolic link: remove it", path=path)
         lock = FileLock(path, thread_local=False)
         try:
-            lock.acquire(timeout=0)
+            held_lock = lock.acquire(timeout=0)
         except Timeout as error:
             message = f"another server has the jobs of {self._folder}: stop it first"
             raise LockedError(message, path=self._folder) from error
-        try:
+        with held_lock:
             yield lambda: lock.is_locked
-        finally:
-            lock.release()
 
     def size(self) -> int:
         """The bytes that the index takes on the disk."""
