@@ -31,6 +31,7 @@ NO_TEXT = re.compile(
 PLACE = re.compile(r"(?:.*_)?(?:path|folder|file|dir|url|uri|address|host|command)")
 # What takes a text and is left out, with the reason.
 EXCEPTIONS: Mapping[str, str] = {
+    "readers.rst.read_rst": "docutils looks for addresses in a quadratic way; files are read in a process with a limit of time",
     "core.child_process.start_python": "runs the text as a program",
     "cli.documents.matching_files": "takes a pattern of the user's own shell, and asks the file system",
 }
