@@ -4,7 +4,7 @@ The recorded answers of gpt-4o and gpt-4o-mini about the 42 chunks of A Christma
 each chunk, and the one to the request for missed records. A sentence is evidence of something missed if it has
 two names of the first answer that no relation joins, or a name that no entity has. Prints one JSON object: the
 share of the text that is evidence, what the second answers brought, and how much of that has its names in
-the evidence. A model that is asked about the evidence alone could bring no more.
+the evidence, or in the evidence with the sentences beside it. A model that is asked about the evidence alone could bring no more.
 """
 
 import argparse
@@ -31,11 +31,15 @@ class Figures:
     chunks_with_evidence: int = 0
     characters: int = 0
     characters_of_evidence: int = 0
+    characters_with_neighbors: int = 0
     new_names: int = 0
     new_names_in_text: int = 0
     new_names_in_evidence: int = 0
+    new_names_with_neighbors: int = 0
     new_pairs: int = 0
+    new_pairs_of_known_names: int = 0
     new_pairs_in_evidence: int = 0
+    new_pairs_with_neighbors: int = 0
 
 
 def main() -> None:
@@ -60,7 +64,13 @@ def _add(figures: Figures, text: str, recorded: Sequence[str]) -> None:
     first = _records(recorded[0])
     names = _names(first)
     pairs = _pairs(first)
-    evidence = "\n".join(_evidence(text, names, pairs))
+    sentences = [text[start:end] for start, end in sentence_spans(text)]
+    places = _places_of_evidence(text, sentences, names, pairs)
+    evidence = "\n".join([sentences[place] for place in sorted(places)])
+    places_beside = {place + step for place in places for step in (-1, 0, 1)}
+    with_neighbors = "\n".join(
+        [sentence for place, sentence in enumerate(sentences) if place in places_beside]
+    )
     second = [record for answer in recorded[1:] for record in _records(answer)]
     new_names = {key: name for key, name in _names(second).items() if key not in names}
     new_pairs = _pairs(second) - pairs
@@ -69,12 +79,17 @@ def _add(figures: Figures, text: str, recorded: Sequence[str]) -> None:
     figures.chunks_with_evidence += bool(evidence)
     figures.characters += len(text)
     figures.characters_of_evidence += len(evidence)
+    figures.characters_with_neighbors += len(with_neighbors)
     figures.new_names += len(new_names)
-    figures.new_names_in_text += _count_in(text, ([name] for name in new_names.values()))
-    figures.new_names_in_evidence += _count_in(evidence, ([name] for name in new_names.values()))
+    spelled_names = [[name] for name in new_names.values()]
+    figures.new_names_in_text += _count_in(text, spelled_names)
+    figures.new_names_in_evidence += _count_in(evidence, spelled_names)
+    figures.new_names_with_neighbors += _count_in(with_neighbors, spelled_names)
     figures.new_pairs += len(new_pairs)
-    spelled_pairs = ([all_names.get(key, key) for key in pair] for pair in new_pairs)
+    figures.new_pairs_of_known_names += sum(pair <= names.keys() for pair in new_pairs)
+    spelled_pairs = [[all_names.get(key, key) for key in pair] for pair in new_pairs]
     figures.new_pairs_in_evidence += _count_in(evidence, spelled_pairs)
+    figures.new_pairs_with_neighbors += _count_in(with_neighbors, spelled_pairs)
 
 
 def _records(answer: str) -> list[dict[str, Any]]:
@@ -102,19 +117,22 @@ def _pairs(records: Iterable[dict[str, Any]]) -> set[Pair]:
     }
 
 
-def _evidence(text: str, names: dict[str, str], pairs: set[Pair]) -> Iterable[str]:
-    """The sentences that may have something that the records lack."""
+def _places_of_evidence(
+    text: str, sentences: Sequence[str], names: dict[str, str], pairs: set[Pair]
+) -> set[int]:
+    """The positions of the sentences that may have something that the records lack."""
     unknown = [
         name
         for name in text_names(text, language="en")
         if not any(name_key(name) in key or key in name_key(name) for key in names)
     ]
-    for start, end in sentence_spans(text):
-        sentence = text[start:end]
+    places: set[int] = set()
+    for place, sentence in enumerate(sentences):
         named = [key for key, name in names.items() if name.casefold() in sentence.casefold()]
         is_unjoined = any(frozenset(pair) not in pairs for pair in combinations(named, 2))
         if is_unjoined or any(name in sentence for name in unknown):
-            yield sentence
+            places.add(place)
+    return places
 
 
 def _count_in(text: str, groups_of_names: Iterable[Sequence[str]]) -> int:

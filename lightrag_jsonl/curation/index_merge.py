@@ -1,23 +1,30 @@
 """Merges other indexes into an index: documents, with all paid results, and merges of names."""
 
 import asyncio
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 
 from lightrag_jsonl.core.errors import ConfigError, LLMError, SettingsError
 from lightrag_jsonl.core.index_reports import MergeReport
 from lightrag_jsonl.core.protocols import Vectors
+from lightrag_jsonl.core.types import BY_RULES
 from lightrag_jsonl.curation.aliases import aliases_of, plan_renaming
 from lightrag_jsonl.indexing.commits import IndexWriter, plan_documents
-from lightrag_jsonl.indexing.contents import content_vectors, document_contents
-from lightrag_jsonl.indexing.incoming import IncomingDocument
+from lightrag_jsonl.indexing.contents import DocumentContents, content_vectors, document_contents
+from lightrag_jsonl.indexing.incoming import (
+    IncomingDocument,
+    documents_of_chunks,
+    with_extractions,
+)
 from lightrag_jsonl.indexing.merging import GRAPH_KINDS, GraphKey, IndexChange
 from lightrag_jsonl.indexing.progress import Progress, ProgressCallback
 from lightrag_jsonl.indexing.reading_queue import LARGEST_GROUP
 from lightrag_jsonl.llm.client import UsageMeter
 from lightrag_jsonl.storage.rows import Aliases, StoredDocument, purge_marks
-from lightrag_jsonl.storage.store import read, write
+from lightrag_jsonl.storage.status import QUESTIONS_READ, READ
+from lightrag_jsonl.storage.store import Store, read, write
 from lightrag_jsonl.storage.views import StoreView, Transaction
 
 ANSWERS_AT_ONCE = 500  # copied in one transaction
@@ -41,11 +48,13 @@ class SourceIndex:
 
 @dataclass(slots=True)
 class _MergePlan:
-    """The plan of a merge: new documents, each with the source, and merges of names."""
+    """The plan of a merge: new documents, each with the source, and merges of names; of `unchanged` documents,
+    the chunks that a model has read in the source only.
+    """
 
     aliases: Aliases
     documents: list[tuple[SourceIndex, StoredDocument]] = field(default_factory=list)
-    unchanged: list[str] = field(default_factory=list)
+    unchanged: list[tuple[SourceIndex, StoredDocument]] = field(default_factory=list)
     purged: dict[str, list[str]] = field(default_factory=dict)  # ids by location of the source
     restored_marks: set[str] = field(default_factory=set)
     pending: int = 0
@@ -57,6 +66,7 @@ class _DocumentGroup:
 
     documents: list[IncomingDocument] = field(default_factory=list)
     vectors: dict[bytes, Vectors] = field(default_factory=dict)
+    sources: dict[str, SourceIndex] = field(default_factory=dict)  # by location
     chunks: int = 0
 
     def add(self, source: SourceIndex, stored: StoredDocument) -> None:
@@ -69,8 +79,24 @@ class _DocumentGroup:
             extractions=tuple(contents.extractions[row] for row in contents.chunks),
             override=next(iter(source.view.overrides(contents.chunks).values()), None),
         )
+        self._add(source, document, contents)
+
+    def add_readings(self, source: SourceIndex, document: IncomingDocument) -> None:
+        """Add what was extracted in a source from some chunks of a document that is stored here."""
+        contents = document_contents(source.view, document.id)
+        chunks_by_id = {chunk.id: row for row, chunk in contents.chunks.items()}
+        extractions = {
+            row: contents.extractions[chunks_by_id[chunk.id]]
+            for row, chunk in zip(document.rows, document.chunks, strict=True)
+        }
+        self._add(source, with_extractions(document, extractions), contents)
+
+    def _add(
+        self, source: SourceIndex, document: IncomingDocument, contents: DocumentContents
+    ) -> None:
         self.documents.append(document)
         self.vectors.update(content_vectors(source.view, contents))
+        self.sources[source.location] = source
         self.chunks += len(document.chunks)
 
     def plan(self, view: StoreView) -> IndexChange:
@@ -96,6 +122,7 @@ async def merge_indexes(
     of names.
     """
     plan = await read(writer.store, partial(_plan_merge, writer, sources))
+    await write(writer.store, partial(_put_read_mode, sources))
     answers = 0
     for source in sources:
         answers += await _copy_answers(writer, source, plan.purged.get(source.location, ()))
@@ -107,21 +134,26 @@ async def merge_indexes(
         await writer.commit(partial(plan_renaming, lambda view: plan.aliases))
     deferred: set[GraphKey] = set()
     rows: set[GraphKey] = set()
+    contributing: dict[str, SourceIndex] = {}  # by location
     chunks = 0
     documents = 0
-    groups = _document_groups(plan.documents)
+    groups = chain(
+        _document_groups(plan.documents), _groups_of_readings(plan.unchanged, writer.store)
+    )
     while group := await asyncio.to_thread(next, groups, None):
         change = await writer.commit(group.plan, meter=_CacheOnly(), deferred=deferred)
         for kind in GRAPH_KINDS:
             rows.update([(kind, row) for row in change.graph.rows(kind)])
+        contributing |= group.sources
         chunks += len(change.chunks)
         documents += len(group.documents)
         if progress is not None:
-            expected_chunks = chunks * len(plan.documents) // documents
+            expected_chunks = chunks * max(len(plan.documents), documents) // documents
             progress(Progress(chunks, expected_chunks, documents))
+    await write(writer.store, partial(_count_questions, contributing.values()))
     return MergeReport(
         documents=tuple(document.id for _, document in plan.documents),
-        unchanged=tuple(plan.unchanged),
+        unchanged=tuple([document.id for _, document in plan.unchanged]),
         purged=tuple(sorted({id for ids in plan.purged.values() for id in ids})),
         pending=plan.pending,
         chunks=chunks,
@@ -158,7 +190,7 @@ def _plan_documents_of(
     for document in source.view.documents(source.document_ids):
         content, location = versions.get(document.id, ("", ""))
         if content == document.content:
-            plan.unchanged.append(document.id)
+            plan.unchanged.append((source, document))
             continue
         if left_marks := marks & purge_marks(document.id, document.content):
             if not source.restores:
@@ -263,3 +295,49 @@ def _document_groups(
             group = _DocumentGroup()
     if group.documents:
         yield group
+
+
+def _groups_of_readings(
+    unchanged: Sequence[tuple[SourceIndex, StoredDocument]], store: Store
+) -> Iterator[_DocumentGroup]:
+    """What a model has read in a source, of chunks that only rules have read in the store."""
+    with store.view() as view:
+        rows_by_name = {name: row for row, name in view.chunks_by_rules().items()}
+    group = _DocumentGroup()
+    for source, stored in unchanged if rows_by_name else ():
+        read_names = [
+            report.chunk_id
+            for report in source.view.chunk_reports([stored.id])
+            if report.state != "failed" and not report.extractor.startswith(BY_RULES)
+        ]
+        rows = [rows_by_name.pop(name) for name in read_names if name in rows_by_name]
+        if not rows:
+            continue
+        with store.view() as view:
+            (document,) = documents_of_chunks(rows, view)
+        group.add_readings(source, document)
+        if group.chunks >= LARGEST_GROUP:
+            yield group
+            group = _DocumentGroup()
+    if group.documents:
+        yield group
+
+
+# ── when a model reads ──────────────────────────────────────────────────────────
+
+
+def _put_read_mode(sources: Sequence[SourceIndex], transaction: Transaction) -> None:
+    """Record in an index without documents when a model reads chunks, as the first source says."""
+    modes = [source.view.settings().get(READ) for source in sources]
+    mode = next(filter(None, modes), None)
+    if mode is not None and not transaction.counts().documents:
+        transaction.put_settings({READ: transaction.settings().get(READ, mode)})
+
+
+def _count_questions(sources: Iterable[SourceIndex], transaction: Transaction) -> None:
+    """Add the questions that had chunks of whole sources read."""
+    settings = [transaction.settings()]
+    settings += [source.view.settings() for source in sources if source.document_ids is None]
+    questions = sum(int(one.get(QUESTIONS_READ, "0")) for one in settings)
+    if questions:
+        transaction.put_settings({QUESTIONS_READ: str(questions)})

@@ -15,6 +15,7 @@ from lightrag_jsonl.providers import as_embedder, as_llm
 from lightrag_jsonl.providers.model_names import NO_MODEL, make_embedder, make_llm
 from lightrag_jsonl.providers.settings import RECORDED, RECORDED_TASKS, Setup
 from lightrag_jsonl.storage.opening import has_index, open_store
+from lightrag_jsonl.storage.status import QUESTIONS_READ
 from lightrag_jsonl.storage.store import OWN_SETTINGS, Store
 
 LLMArgument: TypeAlias = LLM | Callable[..., object] | str
@@ -47,7 +48,11 @@ def adopt_settings(store: Store, settings: Mapping[str, str]) -> None:
         is_new = not transaction.settings().keys() - OWN_SETTINGS
         if is_new:
             transaction.put_settings(
-                {name: value for name, value in settings.items() if name not in OWN_SETTINGS}
+                {
+                    name: value
+                    for name, value in settings.items()
+                    if name not in {*OWN_SETTINGS, QUESTIONS_READ}
+                }
             )
 
 

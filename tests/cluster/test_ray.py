@@ -163,3 +163,26 @@ def test_documents_are_dealt_by_their_size() -> None:
     assert [[one.document.text[0] for one in shard] for shard in dealt] == [
         ["a", "b"], ["c"], ["d"], ["e"],
     ]  # fmt: skip
+
+
+def test_a_cluster_reads_nothing_in_an_index_that_is_read_when_it_is_asked(
+    tmp_path: Path, cluster: Any
+) -> None:
+    """Nodes ask a model for nothing; what questions had read before stays, and so does their number."""
+    given = documents("en", 12)
+    nodes_of(cluster, 1)
+    with ScriptedServer(respond=answer) as server:
+        with opened(tmp_path / "once", server) as rag:
+            rag.insert(given, read="asked", progress=False)
+            rag.query("Who met Ann0?", read_chunks=2)
+            expected = rag.status().reading
+        with opened(tmp_path / "all", server) as rag:
+            rag.insert(given[:6], read="asked", progress=False)
+            rag.query("Who met Ann0?", read_chunks=2)
+            before = len(server.requests)
+            inserted(rag, given, cluster, server)
+            assert len(server.requests) == before
+            reading = rag.status().reading
+    assert (reading.read, reading.questions) == (expected.read, 1)
+    assert (reading.chunks_read, reading.chunks_unread) == (2, 10)
+    assert problems(tmp_path / "all") == []

@@ -1,11 +1,14 @@
 """An index in a database that is read when it is asked equals one in a folder."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
+
+import pytest
 
 from tests.kit import View, index, problems, view
 from tests.retrieval.test_asked import QUESTION, ScriptedLLM, answering, documents, read_texts
+from tests.tools import test_asked_elsewhere as elsewhere
 
 
 async def test_reading_is_the_same_in_both_stores(
@@ -32,3 +35,20 @@ async def test_reading_is_the_same_in_both_stores(
         views.append(seen)
     assert views[0] == views[1]
     assert views[0][0] == views[0][2]
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        elsewhere.stays_after_a_merge,
+        elsewhere.joins_what_two_copies_have_read,
+        elsewhere.stays_after_a_rollback_and_a_purge,
+    ],
+)
+async def test_what_was_learned_stays(
+    check: Callable[[Callable[[str], str]], Awaitable[None]],
+    tmp_path: Path,
+    url: Callable[[object], str],
+) -> None:
+    """In a database as in a folder: see `tests.tools.test_asked_elsewhere`."""
+    await check(lambda name: url(tmp_path / name))
