@@ -338,6 +338,6 @@ def _count_questions(sources: Iterable[SourceIndex], transaction: Transaction) -
     """Add the questions that had chunks of whole sources read."""
     settings = [transaction.settings()]
     settings += [source.view.settings() for source in sources if source.document_ids is None]
-    questions = sum(int(one.get(QUESTIONS_READ, "0")) for one in settings)
+    questions = sum(int(values.get(QUESTIONS_READ, "0")) for values in settings)
     if questions:
         transaction.put_settings({QUESTIONS_READ: str(questions)})

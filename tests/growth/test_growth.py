@@ -96,7 +96,7 @@ def test_a_new_function_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     from lightrag_jsonl.core import text as module
 
     def counted_pairs(text: str) -> int:
-        return sum(text.count(char) for char in text)
+        return sum(first == second for first in text for second in text)
 
     pattern = re.compile(r"(?:a+)+b")
 
