@@ -152,3 +152,15 @@ async def test_the_command_merges_what_two_copies_have_read(tmp_path: Path) -> N
     run_json("merge", "-w", tmp_path / "all", tmp_path / "a", tmp_path / "b")
     reading = run_json("status", "-w", tmp_path / "all")["reading"]
     assert (reading["read"], reading["chunks_read"], reading["questions"]) == ("asked", 2, 2)
+
+
+async def test_a_copy_is_what_was_copied(tmp_path: Path) -> None:
+    """`copy` brings all that was learned, with the number of questions, and the copy reads on."""
+    await asked(tmp_path / "a")
+    before = await learned(tmp_path / "a")
+    run_json("copy", tmp_path / "a", tmp_path / "copy")
+    assert await learned(tmp_path / "copy") == before
+    llm = ScriptedLLM(answering)
+    async with opened(tmp_path / "copy", llm) as rag:
+        await rag.query(QUESTION, read_chunks=8)
+    assert len(read_texts(llm)) == 3

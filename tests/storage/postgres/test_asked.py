@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.conftest import run_json
 from tests.kit import View, index, problems, view
 from tests.retrieval.test_asked import QUESTION, ScriptedLLM, answering, documents, read_texts
 from tests.tools import test_asked_elsewhere as elsewhere
@@ -52,3 +53,15 @@ async def test_what_was_learned_stays(
 ) -> None:
     """In a database as in a folder: see `tests.tools.test_asked_elsewhere`."""
     await check(lambda name: url(tmp_path / name))
+
+
+async def test_a_copy_in_another_store_has_all_that_was_learned(
+    tmp_path: Path, url: Callable[[object], str]
+) -> None:
+    """From a folder into a database, and back."""
+    await elsewhere.asked(tmp_path / "a")
+    before = await elsewhere.learned(tmp_path / "a")
+    run_json("copy", tmp_path / "a", url(tmp_path / "b"))
+    run_json("copy", url(tmp_path / "b"), tmp_path / "c")
+    assert await elsewhere.learned(url(tmp_path / "b")) == before
+    assert await elsewhere.learned(tmp_path / "c") == before
