@@ -481,7 +481,7 @@ def name_facts(text: str, is_known: Callable[[str], bool]) -> list[ClaimFact]:
 _LIMITS = words(  # "not only", "not until", "not beyond": it is, with a limit
     "only just merely necessarily least until unless beyond except more less 只 仅 除非 除了 超过 才"
 )
-_ENGLISH_TOKEN = pattern_of(r"[^\W\d_]+(?:['’][^\W\d_]+)*|\d[\d.,]*|[.,;:!?()—–]")
+_ENGLISH_TOKEN = pattern_of(r"[^\W\d_]+(?:['’][^\W\d_]+)*|\d+(?:[.,]\d+)*|[.,;:!?()—–]")
 _SCOPE_ENDS = frozenset(".,;:!?()—–，。；：！？、（）")
 _SCOPE = 2  # words of content after a negation that it is said of
 _FARTHEST = 8  # words after it

@@ -361,19 +361,25 @@ def _is_abbreviated(name: str, text: str) -> bool:
 
 
 def _polarity_reasons(claim: str, window: Window) -> Iterator[Reason]:
-    """A "not" of the claim where the passage says the same without it, or one that the claim has lost."""
+    """A "not" of the claim where a sentence says the same without any "not", or one that the claim has lost.
+
+    With other words, in two sentences or with a "not" of its own, a passage may well say what the claim denies.
+    """
     claimed = polarity(claim)
     if not claimed.operators:
         yield from _lost_operators(claim, window, NEGATIONS, decides=True)
         return
-    affirmed = {word for sentence in window.best for word in polarity(sentence).affirmed}
-    operators = [
-        operator for sentence in window.sentences for operator in polarity(sentence).operators
-    ]
-    denied = {word for operator in operators for word in operator.words}
+    found = [polarity(sentence) for sentence in window.alike]
+    affirmed = [sentence.affirmed for sentence in found if not sentence.operators]
+    denied = {
+        word
+        for sentence in window.sentences
+        for operator in polarity(sentence).operators
+        for word in operator.words
+    }
     for negation in claimed.operators:
         words = frozenset(negation.words)
-        if words & affirmed and not words & denied:
+        if words and not words & denied and any(words <= sentence for sentence in affirmed):
             yield Reason(
                 kind="polarity",
                 text=_words_for(claim)["affirms"].format(negation.text),

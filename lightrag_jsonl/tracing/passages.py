@@ -30,6 +30,7 @@ _CJK_CHARACTER = pattern_of(f"[{CJK}]")
 _LATIN_LETTERS = pattern_of("[A-Za-z]+")
 _INITIAL = pattern_of(r"\b[A-Z](?=\w)")
 _NEAR = 0.5  # of the words of a claim, in a sentence about the same
+_ALIKE = 2 / 3  # in a sentence that says the same, perhaps without a "not"
 
 
 def content_stems(text: str) -> frozenset[str]:
@@ -233,6 +234,11 @@ class Window:
         self.is_near = len(nearest.stems & terms) >= _NEAR * len(terms)
         self.best = [
             passages.text(number)[slice(*self._span(number, place))] for number, place in best
+        ]
+        self.alike = [
+            text
+            for text, (number, place) in zip(self.best, best, strict=True)
+            if len(passages.sentences(number)[place].stems & terms) >= _ALIKE * len(terms)
         ]
         self.nearest = self.best[0]
         neighbours: dict[tuple[int, int], None] = {}

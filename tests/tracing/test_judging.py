@@ -30,6 +30,11 @@ LEASE = JudgedPassage(
     "合同于 2019 年 4 月 5 日 签订，押金为 1500 元。房东没有发现任何损坏，约 69.6% 的租金已付清。",
     "",
 )
+REEVE = JudgedPassage(
+    "Neither the reeve nor the abbot commented on the toll. The toll was raised in June. The ferry must not "
+    "run in fog, and the reeve shall have no duty to pay for delays. A levy on salt was proposed."
+)
+GUILD = JudgedPassage("开会之前，行会未以书面或者其他形式通知船主。船主自己买的缆绳在仓库里。")
 TERMS = JudgedPassage(
     "Either party may end the lease with twenty-one (21) days’ notice; the crate weighs 1500 kg."
 )
@@ -57,6 +62,10 @@ TRUE = [
     ("七成左右的租金已付清。", LEASE),
     ("The lease may end with three weeks’ notice.", TERMS),
     ("The crate weighs 1.5 tonnes.", TERMS),
+    ("The abbot gave no comment on the toll.", REEVE),
+    ("The reeve does not pay for delays.", REEVE),
+    ("The salt was not raised with a levy in June.", REEVE),
+    ("行会在开会之前没有通知船主。", GUILD),
 ]
 FALSE = [
     ("The mill at Brenn was built in 1746.", MILL, "says “1764”, not “1746”"),
@@ -87,6 +96,7 @@ FALSE = [
     ("合同于2019年4月6日签订。", LEASE, "2019 年 4 月 5 日"),
     ("押金为1500美元。", LEASE, "美元"),
     ("The crate weighs 1500 g.", TERMS, "not “1500 g”"),
+    ("The toll was not raised in June.", REEVE, "without “not”"),
     ("Erlang是重写调度器的语言。", PORTS, "没有提到Erlang"),
 ]
 
