@@ -94,7 +94,7 @@ def test_without_the_extra_it_says_which_one(tmp_path: Path) -> None:
             print(getattr(one, "reason", one))
     """
     search_path = os.pathsep.join(map(str, (absent.parent, CHECKOUT)))
-    done = run_python(code, cwd=tmp_path, PYTHONPATH=search_path)
+    done = run_python(code, cwd=tmp_path, PYTHONPATH=search_path, PYTHONDONTWRITEBYTECODE="1")
     needs = ".pdf files need the package pypdfium2: pip install '.[files]'"
     assert done.stdout.split("\n")[:2] == [needs, needs], done.stderr
     assert "Document(text='a: 1; b: 2'" in done.stdout
