@@ -130,9 +130,11 @@ def _copied_place(claim: str, passages: Sequence[JudgedPassage]) -> Place | None
     quoted = claim.strip().strip(_QUOTATION_MARKS).rstrip(_FULL_STOPS)
     if len(quoted) < _SHORTEST_COPY:
         return None
-    pattern = re.compile(r"\s+".join(map(re.escape, quoted.split())))
+    words = quoted.split()
     for number, passage in enumerate(passages):
-        match = pattern.search(passage.text)
+        if not all(word in passage.text for word in words):
+            continue  # as in most passages; a pattern takes longer
+        match = re.search(r"\s+".join(map(re.escape, words)), passage.text)
         if match is not None:
             start, end = _whole_sentences(passage.text, *match.span())
             return Place(passage=number, start=start, end=end)
@@ -371,6 +373,8 @@ def _polarity_reasons(claim: str, window: Window) -> Iterator[Reason]:
         return
     found = [polarity(sentence) for sentence in window.alike]
     affirmed = [sentence.affirmed for sentence in found if not sentence.operators]
+    if not affirmed:
+        return
     denied = {
         word
         for sentence in window.sentences
@@ -393,11 +397,12 @@ def _lost_operators(
 ) -> Iterator[Reason]:
     """The first operator of the nearest sentence whose words the claim has without any."""
     claimed = polarity(claim, operators)
-    if claimed.operators:
+    nearest = polarity(window.nearest, operators)
+    if claimed.operators or not nearest.operators:
         return
     sentences = [polarity(sentence, operators) for sentence in window.sentences]
     affirmed = {word for sentence in sentences for word in sentence.affirmed}
-    for operator in polarity(window.nearest, operators).operators:
+    for operator in nearest.operators:
         words = frozenset(operator.words)  # "did not sell" may have become "sold"
         compared = words - {operator.words[0]} if operator.has_past else words
         if not compared or not compared <= claimed.affirmed or words <= affirmed:
