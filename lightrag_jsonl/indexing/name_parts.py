@@ -141,6 +141,9 @@ class NameParts:
             JOINING_WORDS.isdisjoint(self.words) and all(map(_PERSON_WORD.fullmatch, self.words))
         ):
             return False
+        spelled = [word for word in self.words if len(word) > 1]
+        if not spelled or (self.cjk and not all(map(has_cjk, spelled))):
+            return False  # marks such as "O O B", a Chinese title such as "从 awk 到 Python"
         if self.kind or "," in self.name:  # "Victoria, Australia" is none for want of a type
             return self.kind == "person"
         return self.is_evident_person(surnames)
