@@ -44,7 +44,7 @@ _REVERSED = pattern_of(  # "Rutherford, Ernest"
     r"^([^,]+),\s+((?!(?:jr|sr|[ivx]+)\b)[^,]+)$"
 )
 _LATIN_WORD = pattern_of(r"[^\s,.]+(?:\.(?=[^\s,.]{2})[^\s,.]*)?")
-_SEGMENT = pattern_of(r"[^·•・\s]+")
+_SEGMENT = pattern_of(r"[^·•・\s](?:[^·•・]*[^·•・\s])?")  # with the spaces in "从 awk 到 Python"
 _CHINESE_TITLE = pattern_of(f"(?:{'|'.join(sorted(CHINESE_TITLES, key=len, reverse=True))})$")
 _CHINESE_FIRM = pattern_of(r"(?:股份)?(?:有限)?(?:责任)?公司$")
 SHORTEST_ACRONYM = 3  # letters
@@ -141,9 +141,6 @@ class NameParts:
             JOINING_WORDS.isdisjoint(self.words) and all(map(_PERSON_WORD.fullmatch, self.words))
         ):
             return False
-        spelled = [word for word in self.words if len(word) > 1]
-        if not spelled or (self.cjk and not all(map(has_cjk, spelled))):
-            return False  # marks such as "O O B", a Chinese title such as "从 awk 到 Python"
         if self.kind or "," in self.name:  # "Victoria, Australia" is none for want of a type
             return self.kind == "person"
         return self.is_evident_person(surnames)
@@ -154,7 +151,7 @@ class NameParts:
         return (
             self.cjk
             or first in GIVEN_NAMES
-            or len(first) == 1
+            or len(first) == 1 < len(self.words[-1])
             or bool(self.titles & TITLES)
             or self.words[-1] in surnames
         )

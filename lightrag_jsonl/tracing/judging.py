@@ -130,11 +130,9 @@ def _copied_place(claim: str, passages: Sequence[JudgedPassage]) -> Place | None
     quoted = claim.strip().strip(_QUOTATION_MARKS).rstrip(_FULL_STOPS)
     if len(quoted) < _SHORTEST_COPY:
         return None
-    words = quoted.split()
+    pattern = re.compile(r"\s+".join(map(re.escape, quoted.split())))
     for number, passage in enumerate(passages):
-        if not all(word in passage.text for word in words):
-            continue  # as in most passages; a pattern takes longer
-        match = re.search(r"\s+".join(map(re.escape, words)), passage.text)
+        match = pattern.search(passage.text)
         if match is not None:
             start, end = _whole_sentences(passage.text, *match.span())
             return Place(passage=number, start=start, end=end)
@@ -373,8 +371,6 @@ def _polarity_reasons(claim: str, window: Window) -> Iterator[Reason]:
         return
     found = [polarity(sentence) for sentence in window.alike]
     affirmed = [sentence.affirmed for sentence in found if not sentence.operators]
-    if not affirmed:
-        return
     denied = {
         word
         for sentence in window.sentences
