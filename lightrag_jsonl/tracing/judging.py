@@ -369,8 +369,8 @@ def _polarity_reasons(claim: str, window: Window) -> Iterator[Reason]:
     if not claimed.operators:
         yield from _lost_operators(claim, window, NEGATIONS, decides=True)
         return
-    found = [polarity(sentence) for sentence in window.alike]
-    affirmed = [sentence.affirmed for sentence in found if not sentence.operators]
+    polarities = [polarity(sentence) for sentence in window.alike]
+    affirmed = [sentence.affirmed for sentence in polarities if not sentence.operators]
     denied = {
         word
         for sentence in window.sentences
