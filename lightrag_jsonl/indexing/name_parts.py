@@ -44,7 +44,7 @@ _REVERSED = pattern_of(  # "Rutherford, Ernest"
     r"^([^,]+),\s+((?!(?:jr|sr|[ivx]+)\b)[^,]+)$"
 )
 _LATIN_WORD = pattern_of(r"[^\s,.]+(?:\.(?=[^\s,.]{2})[^\s,.]*)?")
-_SEGMENT = pattern_of(r"[^·•・\s]+")
+_SEGMENT = pattern_of(r"[^·•・\s](?:[^·•・]*[^·•・\s])?")  # with the spaces in "从 awk 到 Python"
 _CHINESE_TITLE = pattern_of(f"(?:{'|'.join(sorted(CHINESE_TITLES, key=len, reverse=True))})$")
 _CHINESE_FIRM = pattern_of(r"(?:股份)?(?:有限)?(?:责任)?公司$")
 SHORTEST_ACRONYM = 3  # letters
@@ -151,7 +151,7 @@ class NameParts:
         return (
             self.cjk
             or first in GIVEN_NAMES
-            or len(first) == 1
+            or len(first) == 1 < len(self.words[-1])
             or bool(self.titles & TITLES)
             or self.words[-1] in surnames
         )

@@ -369,8 +369,8 @@ def _polarity_reasons(claim: str, window: Window) -> Iterator[Reason]:
     if not claimed.operators:
         yield from _lost_operators(claim, window, NEGATIONS, decides=True)
         return
-    found = [polarity(sentence) for sentence in window.alike]
-    affirmed = [sentence.affirmed for sentence in found if not sentence.operators]
+    polarities = [polarity(sentence) for sentence in window.alike]
+    affirmed = [sentence.affirmed for sentence in polarities if not sentence.operators]
     denied = {
         word
         for sentence in window.sentences
@@ -393,11 +393,12 @@ def _lost_operators(
 ) -> Iterator[Reason]:
     """The first operator of the nearest sentence whose words the claim has without any."""
     claimed = polarity(claim, operators)
-    if claimed.operators:
+    nearest = polarity(window.nearest, operators)
+    if claimed.operators or not nearest.operators:
         return
     sentences = [polarity(sentence, operators) for sentence in window.sentences]
     affirmed = {word for sentence in sentences for word in sentence.affirmed}
-    for operator in polarity(window.nearest, operators).operators:
+    for operator in nearest.operators:
         words = frozenset(operator.words)  # "did not sell" may have become "sold"
         compared = words - {operator.words[0]} if operator.has_past else words
         if not compared or not compared <= claimed.affirmed or words <= affirmed:

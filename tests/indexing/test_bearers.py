@@ -105,6 +105,25 @@ def test_names_of_families_and_parts_of_other_names_stay_apart(
     assert found == dict.fromkeys(names, ())
 
 
+@pytest.mark.parametrize(
+    ("title", "word", "text"),
+    [
+        (
+            "怎样把脚本从 Perl 换成 Lua",
+            "Lua",
+            "# 怎样把脚本从 Perl 换成 Lua\n\n作者很喜欢 Lua 这门语言。",
+        ),
+        ("B I I", "I I", "The tags of one row are “B I I”, those of the other are “I I”."),
+    ],
+)
+def test_only_the_words_of_a_person_have_short_forms(
+    title: str, word: str, text: str, tmp_path: Path
+) -> None:
+    """A Chinese title with words in Latin letters is no full name, nor are marks of one letter."""
+    untyped = [entity(name, kind="unknown") for name in (title, word)]
+    assert nodes(tmp_path, *untyped, text=text) == {title: (), word: ()}
+
+
 def test_types_that_contradict_each_other_stay_apart(tmp_path: Path) -> None:
     """A city is no person; what has no type may be either, if no other longer name has the word."""
     found = nodes(tmp_path, entity("Lincoln", kind="place"), entity("Abe Lincoln"))
