@@ -25,6 +25,7 @@ from .core.errors import (
     LockedError as LockedError,
     NotFoundError as NotFoundError,
     StorageError as StorageError,
+    UnavailableError as UnavailableError,
 )
 from .core.index_reports import InsertReport as InsertReport
 from .core.options import (

@@ -131,6 +131,10 @@ class UnavailableError(StorageError):
     """
 
 
+class ConnectionLostError(UnavailableError):
+    """The database went away during a reading, which can be done again."""
+
+
 class LockedError(StorageError):
     """Another process is writing to this working directory."""
 

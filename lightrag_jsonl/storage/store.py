@@ -15,7 +15,12 @@ from typing import ClassVar, TypeVar
 
 from lightrag_jsonl.core.address import Address
 from lightrag_jsonl.core.aio import in_thread
-from lightrag_jsonl.core.errors import CorruptError, StorageError, UnavailableError
+from lightrag_jsonl.core.errors import (
+    ConnectionLostError,
+    CorruptError,
+    StorageError,
+    UnavailableError,
+)
 from lightrag_jsonl.core.retrying import MAX_RETRIES
 from lightrag_jsonl.core.types import Completion
 from lightrag_jsonl.storage.memory import GraphMemory
@@ -179,6 +184,12 @@ async def write(
 def _run(
     open_view: Callable[[], AbstractContextManager[View]], job: Callable[[View], Result]
 ) -> Result:
+    """The result of a job; a reading is done again if the connection was lost."""
+    try:
+        with open_view() as view:
+            return job(view)
+    except ConnectionLostError as error:  # of a reading, never of a transaction
+        log.warning("reading again: %s", error)
     with open_view() as view:
         return job(view)
 

@@ -14,6 +14,7 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from lightrag_jsonl.core.address import DatabaseURL
 from lightrag_jsonl.core.errors import (
+    ConnectionLostError,
     CorruptError,
     LockedError,
     StorageError,
@@ -51,6 +52,7 @@ WRITER = 0x4C524A  # keys of advisory locks
 CREATOR = 0x4C524B  # one process creates an index at a time
 USER = 0x4C524C  # of a temporary copy
 SERVER = 0x4C524D  # one server does the jobs of an index at a time
+LOST = "closed the connection during a reading: ask again when the server is back"
 COPY_IN_USE = (
     "was written anew, but another process still compares a copy of an earlier state; when that has "
     "ended, run vacuum"
@@ -144,6 +146,10 @@ class PostgresStore(Store):
                 with connection.pipeline():
                     yield StoreView(PostgresDialect(connection))
                     connection.execute("ROLLBACK")
+            except psycopg.OperationalError as error:
+                if connection.closed:
+                    raise ConnectionLostError(f"{self._address} {LOST}") from error
+                raise
             finally:
                 with contextlib.suppress(psycopg.Error):
                     connection.rollback()
