@@ -170,26 +170,22 @@ async def write(
     A cancelled caller still waits for the end of the transaction. A `repeatable` job, which finds its
     values as they were, runs again if the connection to the database was lost before the commit.
     """
-    attempts_left = MAX_RETRIES if repeatable else 0
-    while True:
-        try:
-            return await in_thread(_run, partial(store.transaction, durable=durable), job)
-        except UnavailableError as error:
-            if not attempts_left:
-                raise
-            attempts_left -= 1
-            log.warning("writing again: %s", error)
+    passing = UnavailableError if repeatable else ()
+    return await in_thread(_run, partial(store.transaction, durable=durable), job, passing)
 
 
 def _run(
-    open_view: Callable[[], AbstractContextManager[View]], job: Callable[[View], Result]
+    open_view: Callable[[], AbstractContextManager[View]],
+    job: Callable[[View], Result],
+    passing: type[UnavailableError] | tuple[()] = ConnectionLostError,
 ) -> Result:
-    """The result of a job; a reading is done again if the connection was lost."""
-    try:
-        with open_view() as view:
-            return job(view)
-    except ConnectionLostError as error:  # of a reading, never of a transaction
-        log.warning("reading again: %s", error)
+    """The result of a job, which runs again after a `passing` error."""
+    for _ in range(MAX_RETRIES):
+        try:
+            with open_view() as view:
+                return job(view)
+        except passing as error:
+            log.warning("once more: %s", error)
     with open_view() as view:
         return job(view)
 
