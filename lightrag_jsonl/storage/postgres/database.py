@@ -74,6 +74,7 @@ TABLE_LIST = f"SELECT relname FROM pg_class WHERE {INDEX_TABLES}"
 SCHEMAS = "SELECT nspname FROM pg_namespace WHERE starts_with(nspname::text, %s)"
 TABLES_OF = """SELECT relname FROM pg_class WHERE relkind = 'r'
     AND relnamespace = to_regnamespace(quote_ident(%s))"""
+REFER_AT_ONCE = ("trace_events", "saved_rows")  # the references of all others wait for the commit
 COPY_SCHEMA = "copy-"
 LOCK = "SELECT pg_advisory_lock($1, hashtext($2))"
 TRY_LOCK = "SELECT pg_try_advisory_lock($1, hashtext($2))"
@@ -461,7 +462,7 @@ def _copy_tables(
     if "saved_states" in tables:
         for statement in PostgresDialect.SAVED_STATES:
             connection.execute(statement)
-    for table in sorted(tables, key="saved_rows".__eq__):  # these refer to the states
+    for table in sorted(tables, key=REFER_AT_ONCE.__contains__):  # after what they refer to
         target_table = sql.Identifier(target.index, table)
         connection.execute(sql.SQL("DELETE FROM {}").format(target_table))
         source_table = sql.Identifier(source.index, table)

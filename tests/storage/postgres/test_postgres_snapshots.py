@@ -2,12 +2,16 @@
 
 from collections.abc import Callable
 
+import pytest
+
 from lightrag_jsonl.core.types import Document
+from lightrag_jsonl.storage.postgres import database
 from lightrag_jsonl.storage.tables.base import only_column
 from lightrag_jsonl.testing import ScriptedLLM
 from tests.kit import index, problems, read_names
 from tests.laws.test_rollback import all_rows
 
+EVENTS = "SELECT trace, event FROM trace_events ORDER BY id"
 COPIES = "SELECT nspname FROM pg_namespace WHERE starts_with(nspname::text, 'copy-')"
 
 
@@ -52,3 +56,25 @@ async def test_a_difference_is_read_from_a_copy_that_goes(url: Callable[[object]
         assert await rag.admin.check(full=True) == []
         with rag.engine.store.view() as view:
             assert only_column(view.dialect.execute(COPIES)) == []
+
+
+@pytest.mark.parametrize("order", ["relname", "relname DESC"])
+async def test_a_copy_does_not_depend_on_the_order_of_tables(
+    order: str, url: Callable[[object], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server names tables in any order; events refer to traces, and kept rows to snapshots."""
+    monkeypatch.setattr(database, "TABLES_OF", f"{database.TABLES_OF} ORDER BY {order}")
+    address = url(f"order {order}")
+    async with index(address, ScriptedLLM(read_names)) as rag:
+        await rag.insert([Document("Ann knows Bob.", id="a"), Document("Dan met Bob.", id="d")])
+        await rag.query("Who knows Bob?")
+        await rag.admin.snapshot("before")
+        await rag.delete("d")
+    async with index(address) as rag:  # all traces are written by now
+        store = rag.engine.store
+        with store.view() as view:
+            events = list(view.dialect.execute(EVENTS))
+        with store.temporary_copy() as copy:
+            async with index(copy) as copied:
+                with copied.engine.store.view() as view:
+                    assert events and list(view.dialect.execute(EVENTS)) == events
