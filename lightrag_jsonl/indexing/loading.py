@@ -17,7 +17,14 @@ from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.text import digest, sanitize
 from lightrag_jsonl.core.types import Document, Failure, Json
 from lightrag_jsonl.indexing.folders import PROGRAM_FOLDERS, FolderContents, irregularity
-from lightrag_jsonl.readers import PICTURE_SUFFIXES, READERS, UNPACKERS, Readers, file_suffix
+from lightrag_jsonl.readers import (
+    PICTURE_SUFFIXES,
+    READERS,
+    UNPACKERS,
+    Readers,
+    decompressed,
+    file_suffix,
+)
 from lightrag_jsonl.readers.chats import conversation_files
 from lightrag_jsonl.readers.limits import FileLimits
 from lightrag_jsonl.readers.process import ReadingProcess
@@ -195,12 +202,13 @@ def documents_in(
 def _files_inside(data: bytes, path: PurePath) -> list[FileInside] | None:
     """The files in an archive or a mailbox, and the conversations of an export; None for other files."""
     suffix = file_suffix(path)
-    if suffix == CHAT_SUFFIX and path.suffix.lower() == CHAT_SUFFIX:
-        return list(conversation_files(data)) or None
-    if suffix not in UNPACKERS:
+    if suffix not in (CHAT_SUFFIX, *UNPACKERS):
         return None
     try:
-        return list(UNPACKERS[suffix](data))
+        content = decompressed(data, path)
+        if suffix == CHAT_SUFFIX:
+            return list(conversation_files(content)) or None
+        return list(UNPACKERS[suffix](content))
     except ConfigError as error:
         raise ConfigError(f"{path} {error}") from error
 

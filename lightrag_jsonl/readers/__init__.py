@@ -169,9 +169,11 @@ def read_file(
     own_reader = (readers or {}).get(suffix)
     meter = FileMeter(limits or FileLimits(), sees=sees)
     try:
-        content = _decompressed(data, path)
+        content = decompressed(data, path)
         if own_reader is not None:
             document = own_reader(content)
+        elif suffix in UNPACKERS:
+            raise ConfigError("holds several documents: insert it by its path")
         else:
             document = READERS.get(suffix, read_plain)(content, meter)
     except ModuleNotFoundError as error:
@@ -192,7 +194,7 @@ def read_file(
     return FileContent(replace(document, title=title), tuple(meter.notes))
 
 
-def _decompressed(data: bytes, path: PurePath) -> bytes:
+def decompressed(data: bytes, path: PurePath) -> bytes:
     """The content of a file, decompressed if the name ends with .gz.
 
     `ConfigError` for broken or too large gzip files, archives and older formats of Office.

@@ -1,10 +1,11 @@
 """Folders, archives and mailboxes: what is read of them, what is left out, and that the report says so."""
 
+import gzip
 import io
 import logging
 import zipfile
 from collections.abc import Mapping
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import pytest
 
@@ -12,6 +13,7 @@ from lightrag_jsonl import ConfigError, Document, FileLimits
 from lightrag_jsonl.core.index_reports import FileNote, SkippedFile
 from lightrag_jsonl.core.types import Failure
 from lightrag_jsonl.indexing.loading import load_documents
+from lightrag_jsonl.readers import read_document
 
 
 def folder(root: Path, files: Mapping[str, str]) -> Path:
@@ -161,9 +163,21 @@ def test_a_mailbox_is_its_messages(tmp_path: Path) -> None:
     assert [(item.title, item.date) for item in documents] == [("灯", "2025-01-06"), ("Oil", None)]
     assert documents[0].text.endswith("The lamp costs € 5.\n\nFrom now on it burns.")
     assert documents[1].id == f"{path.resolve().as_posix()}#/2.eml"
+    packed_path = tmp_path / "quay.mbox.gz"
+    packed_path.write_bytes(gzip.compress(path.read_bytes()))
+    packed = [item for item in load_documents(packed_path) if isinstance(item, Document)]
+    assert [item.text for item in packed] == [item.text for item in documents]
     path.write_text("Dear Dora,\n", encoding="utf-8")
     with pytest.raises(ConfigError, match="is not a mailbox"):
         list(load_documents(path))
+
+
+@pytest.mark.parametrize("name", ["quay.mbox", "quay.zip", "quay.mbox.gz"])
+def test_one_document_of_a_file_that_holds_several_is_refused(name: str) -> None:
+    """Instead of headers and encoded words as its text."""
+    data = MAILBOX.encode()
+    with pytest.raises(ConfigError, match="holds several documents"):
+        read_document(gzip.compress(data) if name.endswith(".gz") else data, PurePath(name))
 
 
 def test_a_folder_of_a_link_is_not_left(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
