@@ -9,7 +9,8 @@ from lightrag_jsonl.core.errors import EmbeddingError, LLMError
 
 MAX_RETRIES = 2  # of parts that do not name their own number
 FIRST_PAUSE = 0.5  # seconds before the second attempt
-PAUSE_GROWTH = 3  # of each pause against the one before
+PAUSE_GROWTH = 4  # a failure that passes within seconds is outlasted by two more attempts
+BUSY_GROWTH = 2  # a busy server is asked again until the patience is at its end
 LONGEST_PAUSE = 120.0  # seconds; after a failure, a server that asks for more is not asked again
 SHOWN_PAUSE = 4.0  # seconds; a shorter one needs no words
 MOST_OVERLOADS = 5  # each halves the calls at a time: after so many, even 32 were reduced to one
@@ -53,7 +54,7 @@ async def with_retries(
                 if wait > patience_left:
                     raise
                 patience_left -= wait
-                busy_pause = min(PAUSE_GROWTH * busy_pause, LONGEST_PAUSE)
+                busy_pause = min(BUSY_GROWTH * busy_pause, LONGEST_PAUSE)
                 tell_of_pause(error, wait)
             else:
                 wait = pause if error.retry_after is None else error.retry_after

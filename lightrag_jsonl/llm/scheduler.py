@@ -13,10 +13,10 @@ from typing import Final, TypeAlias
 
 from lightrag_jsonl.core.errors import EmbeddingError, LLMError
 from lightrag_jsonl.core.retrying import (
+    BUSY_GROWTH,
     FIRST_PAUSE,
     LONGEST_PAUSE,
     PATIENCE,
-    PAUSE_GROWTH,
     tell_of_pause,
 )
 
@@ -277,7 +277,7 @@ class CallScheduler:
             self.refusals += 1
             if pause is None:
                 pause = self._next_pause
-                self._next_pause = min(PAUSE_GROWTH * pause, LONGEST_PAUSE)
+                self._next_pause = min(BUSY_GROWTH * pause, LONGEST_PAUSE)
             self._tell_of_pause(error, pause)
             self.hold(pause if pause <= PATIENCE else LONGEST_PAUSE)
         error.pause_told = True

@@ -163,7 +163,7 @@ async def test_rate_limits_are_waited_for(retry_after: float | None) -> None:
 async def test_the_pauses_of_a_busy_server_grow_to_minutes_and_are_told(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Without a number of the server's, the pauses triple up to two minutes; who waits is told."""
+    """Without a number of the server's, the pauses double up to two minutes; who waits is told."""
     pauses: list[float] = []
 
     async def sleep(seconds: float) -> None:
@@ -173,8 +173,8 @@ async def test_the_pauses_of_a_busy_server_grow_to_minutes_and_are_told(
     monkeypatch.setattr(asyncio, "sleep", sleep)
     with pytest.raises(LLMError, match="429"):
         await with_retries(limited(1_000, None), retries=1, patience=500.0)
-    assert pauses == [0.5, 1.5, 4.5, 13.5, 40.5, *[LONGEST_PAUSE] * 3]
-    assert [record.args[0] for record in caplog.records if record.args] == pauses[2:]
+    assert pauses == [0.5, 1, 2, 4, 8, 16, 32, 64, *[LONGEST_PAUSE] * 3]
+    assert [record.args[0] for record in caplog.records if record.args] == pauses[3:]
     assert "Ctrl-C" in caplog.text
 
 
