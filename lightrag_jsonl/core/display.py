@@ -19,9 +19,10 @@ _CELL = 200  # characters of a cell
 _ROWS = 60
 
 
+TARGET_OF_LINK = r"\s<[^<>\s]{1,400}>`__?"  # of reStructuredText, with the end of its link
 # of Markdown and HTML; single marks only around words: not in 2 * 3 or snake_case
 _TEXT_MARKS = pattern_of(
-    r"\[\[(?:[^\[\]|\n]*\|)?(?P<note>[^\[\]|\n]+)\]\]"  # a link between notes
+    rf"{TARGET_OF_LINK}|\[\[(?:[^\[\]|\n]*\|)?(?P<note>[^\[\]|\n]+)\]\]"  # a link between notes
     r"|!?\[(?P<text>[^\[\]]*)\]\([^()\s]*\)|</?[A-Za-z][^<>]{0,200}>|\*\*|__|`"
     r"|(?<![\w*])\*(?=[^\s*])|(?<=[^\s*])\*(?![\w*])|(?<!\w)_(?=\w)|(?<=[\w.,!?])_(?!\w)"
     r"|^[^\S\n]*(?:#{1,6}|>)\s+",

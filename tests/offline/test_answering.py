@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lightrag_jsonl import LightRAG
+from lightrag_jsonl import Document, LightRAG
 from lightrag_jsonl.core.answers import (
     Community,
     Context,
@@ -419,3 +419,14 @@ def test_an_overview_names_the_parts_and_the_central_names_without_being_marked_
     titles = {f"letter {number}": f"Letter {number}" for number in range(3)}
     collection = replace(book, chunks=letters, documents=titles)
     assert answer("总结这些信。", collection).startswith("各部分：Letter 0；Letter 1；Letter 2")
+
+
+def test_a_quote_with_a_link_stands_once(tmp_path: Path) -> None:
+    """The source below is not quoted again because a link of reStructuredText was left in it."""
+    text = (
+        "Marley is described in the `ledger of the firm <https://example.org/ledger>`_, page two."
+    )
+    with LightRAG(tmp_path, llm="none") as rag:
+        rag.insert(Document(text, title="Ledger"))
+        shown = str(rag.query("Where is Marley described?"))
+    assert shown.count("ledger of the firm") == 1 and "_" not in shown

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 
-from lightrag_jsonl.core.display import without_marks
+from lightrag_jsonl.core.display import TARGET_OF_LINK, without_marks
 from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.text import clipped_at_word
 
@@ -16,7 +16,8 @@ _MARKUP = pattern_of(
     r"^[ \t]*(?:>>>|\.\.\.|\$)[ \t].*$"
     r"|^[ \t]*\.\. \S.*$(?:\n[ \t]+:.*$)*"  # directives, with their options
     r"|^(?:\|[\w-]+\| ?)+$|^([=~^-])\1{2,}[ \t]*$"
-    r"|\s<[^<>\s]{1,400}>`__?|</?[A-Za-z][^<>]{0,400}>|<!--.{0,2000}?-->"
+    rf"|{TARGET_OF_LINK}"
+    r"|</?[A-Za-z][^<>]{0,400}>|<!--.{0,2000}?-->"
     rf"|\[!\[[^\[\]]*\]{_TARGET}\]{_TARGET}|!\[[^\[\]]*\]{_TARGET}?"
     r"|^[ \t]*\[[^\[\]\n]+\]:.*$",
     re.MULTILINE,
