@@ -74,20 +74,28 @@ def model(url: str, *, banned: tuple[int, ...] = OVERLONG) -> OpenAILLM:
     return OpenAILLM("tiny", base_url=url, constrain="grounded", extra_body=body)
 
 
+async def written_records(llm: OpenAILLM, *, enough: int) -> list[str]:
+    """The whole lines of answers, at least so many; a random model often ends within its first record."""
+    lines: list[str] = []
+    for _ in range(120):
+        if len(lines) >= enough:
+            break
+        asked = [
+            llm.complete_records(QUESTION, schema=schema(40), names=NAMES, max_tokens=400)
+            for _ in range(4)
+        ]
+        for answer in await asyncio.gather(*asked):
+            written = [line for line in answer.text.split("\n") if line]
+            lines += written[:-1] if answer.finish == "length" else written
+    assert len(lines) >= enough
+    return lines
+
+
 async def test_every_record_of_a_random_model_is_valid(tiny_llama: str) -> None:
     """Held to the schema, noise comes out as records of it, a line each, their names from the list."""
-    llm = model(tiny_llama)
-    asked = [
-        llm.complete_records(QUESTION, schema=schema(40), names=NAMES, max_tokens=400)
-        for _ in range(12)
-    ]
-    found = []
-    for answer in await asyncio.gather(*asked):
-        lines = [line for line in answer.text.split("\n") if line]
-        found += lines[:-1] if answer.finish == "length" else lines
+    found = await written_records(model(tiny_llama), enough=4)
     # Noise of bytes that are no UTF-8 becomes several characters.
     checker = jsonschema.Draft202012Validator(schema(3 * 40))
-    assert found
     for value in map(json.loads, found):
         checker.validate(value)
         chosen = [value[key] for key in ("name", "source", "target", "entity") if key in value]
@@ -96,18 +104,8 @@ async def test_every_record_of_a_random_model_is_valid(tiny_llama: str) -> None:
 
 async def test_constrained_records_have_no_white_space_between_tokens(tiny_llama: str) -> None:
     """A record a line, written as compactly as JSON can be, and valid, from the first answer on."""
-    llm = model(tiny_llama, banned=(*OVERLONG, END_OF_TURN))
-    lines: list[str] = []
-    for _ in range(120):  # a random model often ends by the limit, within its first record
-        if len(lines) >= 12:
-            break
-        answer = await llm.complete_records(
-            QUESTION, schema=schema(40), names=NAMES, max_tokens=400
-        )
-        written = [line for line in answer.text.split("\n") if line]
-        lines += written[:-1] if answer.finish == "length" else written
+    lines = await written_records(model(tiny_llama, banned=(*OVERLONG, END_OF_TURN)), enough=12)
     checker = jsonschema.Draft202012Validator(schema(3 * 40))
-    assert lines
     for line in lines:
         value = json.loads(line)
         checker.validate(value)

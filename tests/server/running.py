@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import os
+import signal
 import socket
 import subprocess
 import threading
@@ -153,6 +154,7 @@ def process_serving(*arguments: object, token: str = "") -> Iterator[tuple[Any, 
     """`lightrag-jsonl serve` in a process of its own; killed at the end if it still runs."""
     port = free_port()
     environment = {**os.environ, "PYTHONPATH": str(CHECKOUT), "LIGHTRAG_JSONL_TOKEN": token}
+    environment["PYTHONFAULTHANDLER"] = "1"
     command = process(["serve", *arguments, "--port", port])
     log = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     server = subprocess.Popen(command, env=environment, **log)  # type: ignore[call-overload]
@@ -161,12 +163,18 @@ def process_serving(*arguments: object, token: str = "") -> Iterator[tuple[Any, 
     with httpx2.Client(base_url=url, headers=headers, timeout=SECONDS, trust_env=False) as client:
 
         def answers() -> bool:
+            if server.poll() is not None:  # another program may have taken the port
+                return True
             with contextlib.suppress(httpx2.TransportError):
                 return client.get("/health").status_code == 200
-            return server.poll() is not None
+            return False
 
         try:
-            wait_for(answers)
+            try:
+                wait_for(answers)
+            except AssertionError:
+                server.send_signal(signal.SIGABRT)  # faulthandler writes where each thread is
+                pytest.fail(f"no answer from the server: {server.communicate()[0].decode()}")
             yield server, client
         finally:
             server.kill()
