@@ -235,6 +235,13 @@ def test_the_words_that_differ_are_places_of_answer_and_page() -> None:
             "The zebra quickly jumps sideways.",
             [("The zebra quickly jumps sideways.", "compare", "")],
         ),
+        (  # few words state something, too, where one is a name or a number
+            "It stands at Norby. It opened in 1902. I hope this helps.",
+            [
+                ("It stands at Norby.", "nearest", "lighthouse of Norby was built"),
+                ("It opened in 1902.", "missing", ""),
+            ],
+        ),
     ],
 )
 def test_statements_without_a_number_lead_to_their_nearest_sentence(
