@@ -1,4 +1,4 @@
-"""The words of numbers in English and in Chinese."""
+"""The words of numbers and ordinals in English, of numbers in Chinese."""
 
 ENGLISH_NUMBERS = {
     word: number
@@ -31,6 +31,20 @@ ENGLISH_NUMBERS = {
     for number, word in enumerate(
         ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"], start=2
     )
+}
+_IRREGULAR_ORDINALS = {
+    "one": "first",
+    "two": "second",
+    "three": "third",
+    "five": "fifth",
+    "eight": "eighth",
+    "nine": "ninth",
+    "twelve": "twelfth",
+}
+ENGLISH_ORDINALS = {
+    _IRREGULAR_ORDINALS.get(word, word.removesuffix("y") + ("ieth" if word[-1] == "y" else "th")): n
+    for word, n in ENGLISH_NUMBERS.items()
+    if n
 }
 CHINESE_DIGITS = {char: value for value, char in enumerate("零一二三四五六七八九")} | {
     "〇": 0,

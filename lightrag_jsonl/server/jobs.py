@@ -306,7 +306,7 @@ class JobQueue:
             _kill(self._child)
         job.state = "cancelled"
         await self._save_ended(job)  # a server that does the job sees it soon
-        return job
+        return await self.get(id)  # it may have been done meanwhile
 
     async def retry(self, id: str) -> Job:
         """Let a failed job wait again, behind all other jobs, with the documents still waiting.
@@ -502,12 +502,17 @@ class JobQueue:
         job.progress = message.progress or job.progress
 
     async def _end(self, job: Job, report: dict[str, Json] | None = None, error: str = "") -> None:
-        job.report = without_folders(report or {}, self._address)
-        job.error = without_folders(error, self._address)[:LONGEST_ERROR]
-        job.state = "failed" if error else "done"
-        if job.state == "done" and job.details.get("purge"):
-            job.details = {"purge": True, "documents": len(job.details["ids"])}
-        await self._save_ended(job)
+        """Store how a job has ended; until then it runs for all who look."""
+        ended = msgspec.structs.replace(
+            job,
+            report=without_folders(report or {}, self._address),
+            error=without_folders(error, self._address)[:LONGEST_ERROR],
+            state="failed" if error else "done",
+        )
+        if ended.state == "done" and ended.details.get("purge"):
+            ended.details = {"purge": True, "documents": len(ended.details["ids"])}
+        await self._save_ended(ended)
+        job.state = ended.state
 
     async def _save_ended(self, job: Job) -> None:
         """Store an ended job. Waiting documents are kept for failed jobs only, to be tried again."""
@@ -515,8 +520,8 @@ class JobQueue:
 
         def save(transaction: Transaction) -> None:
             row = transaction.job_to_change(job.id)
-            if row is not None and row.state == "cancelled" and job.state != "cancelled":
-                return  # another server has ended it
+            if row is not None and row.state in ("done", "cancelled") and row.state != job.state:
+                return  # it has been done, or another server has ended it
             if job.state != "failed":
                 waiting = transaction.pending(job=job.id)
                 transaction.delete_pending([row.row for row in waiting if row.row is not None])

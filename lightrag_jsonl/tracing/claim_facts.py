@@ -15,6 +15,7 @@ from lightrag_jsonl.core.dates import ENGLISH_MONTHS, half_width
 from lightrag_jsonl.core.number_words import (
     CHINESE_MULTIPLIERS,
     ENGLISH_NUMBERS,
+    ENGLISH_ORDINALS,
     chinese_number,
 )
 from lightrag_jsonl.core.patterns import pattern_of
@@ -95,7 +96,8 @@ _VALUE_WORDS = frozenset(
     ]
 )
 _PIECE_BORDER = pattern_of(r"\n|(?<=[.!?][\s])(?=[A-Z])|(?<=[。！？])")
-_ORDINAL_AFTER = pattern_of(r"\s?(?:st|nd|rd|th)\b", re.IGNORECASE)
+_ORDINAL_WORD = "|".join(ENGLISH_ORDINALS)
+_ORDINAL_AFTER = pattern_of(rf"\s?(?:st|nd|rd|th)\b|[\s-](?:{_ORDINAL_WORD})\b", re.IGNORECASE)
 _WORD_BEHIND = pattern_of(rf"[\s-]*(?P<word>[A-Za-z]+|[{CJK}])")
 _RANGE_TO = pattern_of(r"\s?(?:-|–|—|~|～|至|到|to|or|and|或)\s?$", re.IGNORECASE)
 _ROUNDED = pattern_of(
@@ -265,12 +267,15 @@ def _is_no_number(text: str, match: re.Match[str]) -> bool:
 
 # ── dates ───────────────────────────────────────────────────────────────────────
 
+_DAY_WORDS = rf"(?:(?:twenty|thirty)[\s-])?(?:{_ORDINAL_WORD})"
 _DATES = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
         r"(?<![\d.-])(?P<year>\d{4})[-/.](?P<month>\d{1,2})(?:[-/.](?P<day>\d{1,2}))?(?!\d|[.-]\d)",
         rf"\b(?P<month>{ENGLISH_MONTHS})\s+(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?:\s?[-–]\s?\d{{1,2}})?(?:,?\s+(?P<year>\d{{4}}))?(?!\d)",
         rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?(?P<month>{ENGLISH_MONTHS})(?:,?\s+(?P<year>\d{{4}}))?(?!\w)",
+        rf"\b(?P<day>{_DAY_WORDS})\s+(?:day\s+)?of\s+(?P<month>{ENGLISH_MONTHS})(?:,?\s+(?P<year>\d{{4}}))?(?!\w)",
+        rf"\b(?P<month>{ENGLISH_MONTHS})\s+the\s+(?P<day>{_DAY_WORDS})(?:,?\s+(?P<year>\d{{4}}))?(?!\w)",
         rf"\b(?P<month>{ENGLISH_MONTHS}),?\s+(?:of\s+)?(?P<year>\d{{4}})\b",
         r"(?P<year>[\d零〇一二三四五六七八九]{4}) ?年(?: ?(?P<month>[\d一二三四五六七八九十]{1,3}) ?月(?:份| ?(?P<day>[\d一二三四五六七八九十]{1,3}) ?[日号])?)?",
         r"(?P<month>[\d一二三四五六七八九十]{1,2}) ?月 ?(?P<day>[\d一二三四五六七八九十]{1,3}) ?[日号]",
@@ -290,6 +295,9 @@ def _part_of_quantity(text: str | None) -> int:
         return int(text)
     if text[:3].lower() in _MONTH_BEGINNINGS:
         return _MONTH_BEGINNINGS.index(text[:3].lower()) + 1
+    if text.isascii():
+        *tens, ordinal = re.split(r"[\s-]", text.lower())
+        return int(_english_number(" ".join(tens))) + ENGLISH_ORDINALS[ordinal]
     return int(chinese_number(text))
 
 

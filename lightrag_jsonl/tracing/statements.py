@@ -23,7 +23,9 @@ _LEADING = pattern_of(rf"(?:[\s\"'”’」』]|{CITATION_MARKER.pattern})*".rep
 _MARKER_BEHIND = pattern_of(rf"[^\S\n]*{CITATION_MARKER.pattern}")  # a sentence: "… Warsaw. [1]"
 _JOINTS = ",，、;；。."
 _ENOUGH_TERMS = 2
-_LEAST_TERMS = 3  # of a statement; fewer are a heading or "I hope this helps.", but for "He died in 1850."
+_LEAST_TERMS = (
+    3  # of a statement; fewer are a heading or "I hope this helps.", but for "He died in 1850."
+)
 _NAME_OR_NUMBER = pattern_of(r"\d|(?<=\s)[A-Z]\w")
 _NO_STATEMENT_ENDS = (":", "：", "?", "？")
 _NO_STATEMENT_BEGINNINGS = (

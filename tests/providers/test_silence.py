@@ -70,19 +70,20 @@ async def test_a_silent_server_ends_a_call_and_a_stream_with_advice() -> None:
 
 
 async def test_a_server_with_one_slot_answers_calls_that_were_sent_together() -> None:
-    """Over HTTP: three calls of half the timeout each, one after the other."""
+    """Over HTTP: calls of a sixth of the timeout each, one after the other, which take longer together."""
     slot = threading.Lock()
     pause = threading.Event()
+    timeout = 8 * SILENCE  # much longer than a busy machine keeps this process waiting
 
     def respond(request: Request) -> Reply:
         with slot:
-            pause.wait(SILENCE / 2)
+            pause.wait(timeout / 6)
         return chat_reply("镭")
 
     with ScriptedServer(respond=respond) as server:
-        llm = OpenAILLM("m", base_url=server.base_url, timeout=SILENCE)
-        answers = await asyncio.gather(*(llm.complete(HELLO) for _ in range(4)))
-    assert [answer.text for answer in answers] == ["镭"] * 4 and len(server.requests) == 4
+        llm = OpenAILLM("m", base_url=server.base_url, timeout=timeout)
+        answers = await asyncio.gather(*(llm.complete(HELLO) for _ in range(8)))
+    assert [answer.text for answer in answers] == ["镭"] * 8 and len(server.requests) == 8
 
 
 def test_the_models_of_an_index_at_one_server_share_the_clock(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """`serve` as a process: its command line, jobs that survive kill -9, and its description."""
 
+import asyncio
 import contextlib
 import json
 import signal
@@ -15,7 +16,7 @@ pytest.importorskip("uvicorn", reason="needs the extra: pip install '.[server]'"
 
 from lightrag_jsonl.core.address import as_address
 from lightrag_jsonl.server.indexes import ServerLimits
-from lightrag_jsonl.server.jobs import Job
+from lightrag_jsonl.server.jobs import Job, JobQueue
 from lightrag_jsonl.storage.opening import open_store
 from tests.cli.conftest import run
 from tests.server.running import SECONDS, process_serving, serving, wait_for
@@ -97,6 +98,24 @@ def hanging(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         encoding="utf-8",
     )
     monkeypatch.syspath_prepend(str(module.parent))
+
+
+def test_a_job_that_is_seen_to_be_done_is_not_cancelled(
+    kb: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though its end is stored slowly: what was said of it stays true."""
+    plain_write = JobQueue._write
+
+    async def slow_write(self: JobQueue, change: Any) -> Any:
+        await asyncio.sleep(0.2)
+        return await plain_write(self, change)
+
+    monkeypatch.setattr(JobQueue, "_write", slow_write)
+    with serving(kb) as server:
+        job = server.upload("ada.csv", b"Name,Born\nAda,1815")
+        path = f"/indexes/kb/jobs/{job['id']}"
+        wait_for(lambda: server.get(path)["state"] == "done")
+        assert server.post(f"{path}/cancel", {})["state"] == "done"
 
 
 @pytest.mark.usefixtures("hanging")
