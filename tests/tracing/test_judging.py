@@ -38,7 +38,14 @@ GUILD = JudgedPassage("开会之前，行会未以书面或者其他形式通知
 TERMS = JudgedPassage(
     "Either party may end the lease with twenty-one (21) days’ notice; the crate weighs 1500 kg."
 )
+FAIR = JudgedPassage(
+    "The fair of Lund opened on the twenty-second of March, 1874. It closed on July the ninth. "
+    "The town kept its hundred and fifteenth anniversary."
+)
 TRUE = [
+    ("The fair of Lund opened on 22 March 1874.", FAIR),
+    ("It closed on July 9th.", FAIR),
+    ("The town kept the 115th anniversary.", FAIR),
     ("The mill is from 1764.", MILL),
     ("Jonas Falk built the mill at Brenn.", MILL),
     ("It has had two wheels since 1802-05-12.", MILL),
@@ -68,6 +75,8 @@ TRUE = [
     ("行会在开会之前没有通知船主。", GUILD),
 ]
 FALSE = [
+    ("The fair of Lund opened on 21 March 1874.", FAIR, "says “twenty-second of March, 1874”"),
+    ("It closed on July the eighth.", FAIR, "says “July the ninth”, not “July the eighth”"),
     ("The mill at Brenn was built in 1746.", MILL, "says “1764”, not “1746”"),
     ("Since 12 June 1802 it has had two wheels.", MILL, "says “12 May 1802”, not “12 June 1802”"),
     ("The two wheels of 4.5 m grind grain.", MILL, "says “3.5 m”, not “4.5 m”"),
