@@ -78,7 +78,8 @@ class ClaimJudgement:
     @property
     def reason(self) -> str:
         """The reasons of the verdict in words."""
-        return "; ".join([reason.text for reason in self._own_reasons])
+        texts = [reason.text for reason in self._own_reasons]
+        return ("；" if has_cjk("".join(texts)) else "; ").join(texts)
 
     @property
     def differing(self) -> tuple[Span, ...]:
