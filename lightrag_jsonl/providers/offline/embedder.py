@@ -82,7 +82,7 @@ def hash_vectors(texts: Sequence[str], dim: int) -> Vectors:
 
 def _weighted_terms(text: str) -> Iterator[tuple[str, bool]]:
     """Words, bigrams and CJK characters, with whether the text capitalizes them; or any characters."""
-    capitalized = {term for word in _CAPITALIZED_WORD.findall(text) for term in search_terms(word)}
+    capitalized = frozenset(search_terms(" ".join(_CAPITALIZED_WORD.findall(text))))
     terms = search_terms(text)
     for term in terms:
         yield term[:_LONGEST_WORD], term in capitalized
