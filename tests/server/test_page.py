@@ -133,6 +133,15 @@ class Page:
         ignored = [StaleElementReferenceException]
         WebDriverWait(self.driver, SECONDS, 0.05, ignored).until(press, f"{selector} {button}")
 
+    def unfold(self, selector: str) -> None:
+        """Open a part that is folded; the click is made again where what loads above moved it away."""
+
+        def press(driver: webdriver.Chrome) -> bool:
+            self.wait(f"{selector} > summary").click()
+            return bool(self.all(f"{selector}[open]"))
+
+        WebDriverWait(self.driver, SECONDS, 0.05).until(press, selector)
+
     def gone(self, selector: str) -> None:
         """Wait until no element of a kind can be seen."""
         self._waited(NONE, selector, "")
@@ -996,7 +1005,7 @@ def test_a_question_is_asked_as_of_a_date(tmp_path: Path, page: Page) -> None:
     insert_heads(tmp_path / "kb")
     with serving(tmp_path / "kb") as server:
         page.open(server)
-        page.wait("#ask .column > details > summary").click()
+        page.unfold("#ask .column > details")
         page.wait("[name=as_of]").send_keys("May 2020")
         page.ask("Who is the head of Office3?")
         page.wait(".answer", "Nothing was found in the indexed documents for this question.")
