@@ -47,19 +47,29 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[zipfile.ZipFile]
         yield opened
 
 
-def test_the_reading_order_names_what_there_is() -> None:
-    """Every module and folder that CONTRIBUTING leads through stands where it says; the reading
-    order has at most 20 files.
-    """
+def _pages_for_contributors() -> list[str]:
+    """The texts of CONTRIBUTING and of the pages of the workshops."""
     path = CHECKOUT / "CONTRIBUTING.md"
     if not (path.is_file() and PACKAGE.is_dir()):
         pytest.skip("the sources are away")
-    _, heading, rest = path.read_text(encoding="utf-8").partition("## Reading order\n")
-    order, _, rest = rest.partition("\n## How do I …\n")
-    places, _, _ = rest.partition("\n## ")
+    pages = [path, *sorted((CHECKOUT / "docs" / "workshops").glob("*.md"))]
+    return [page.read_text(encoding="utf-8") for page in pages]
+
+
+def test_the_reading_order_names_what_there_is() -> None:
+    """Every module and folder that CONTRIBUTING and the workshops lead through stands where they
+    say; the reading order has at most 20 files.
+    """
+    contributing, *workshops = _pages_for_contributors()
+    _, heading, rest = contributing.partition("## Reading order\n")
+    order, _, _ = rest.partition("\n## How do I …\n")
     steps = re.findall(r"^\d+\. `([\w/]+\.\w+)`", order, flags=re.MULTILINE)
-    named = re.findall(r"`([\w./]+(?:\.(?:py|md|sql|js|json|toml)|/))`", order + places)
-    folders = (PACKAGE, CHECKOUT, CHECKOUT / "tests/retrieval")
+    text = order + "".join(workshops)
+    named = re.findall(r"`([\w./]+(?:\.(?:py|md|sql|js|json|toml)|/))`", text)
+    folders = (
+        *(PACKAGE, CHECKOUT, CHECKOUT / "tests/retrieval"),
+        *(PACKAGE / "server/page", CHECKOUT / "benchmarks/referee"),
+    )
 
     assert heading and 15 <= len(steps) <= 20
     assert len(named) > 60
@@ -69,11 +79,8 @@ def test_the_reading_order_names_what_there_is() -> None:
 
 @pytest.mark.slow
 def test_contributing_names_what_there_is() -> None:
-    """Every function, class and constant that CONTRIBUTING names stands somewhere in the code."""
-    path = CHECKOUT / "CONTRIBUTING.md"
-    if not (path.is_file() and PACKAGE.is_dir()):
-        pytest.skip("the sources are away")
-    names = set(re.findall(r"`([A-Za-z_]\w+)`", path.read_text(encoding="utf-8")))
+    """Every function, class and constant that CONTRIBUTING and the workshops name stands somewhere in the code."""
+    names = set(re.findall(r"`([A-Za-z_]\w+)`", "".join(_pages_for_contributors())))
     words: set[str] = set()
     for folder in ("lightrag_jsonl", "tests", "benchmarks"):
         for pattern in ("*.py", "*.sql", "server/page/*.js"):
