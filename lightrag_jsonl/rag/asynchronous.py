@@ -649,7 +649,8 @@ def checked_texts(texts: Iterable[str]) -> list[str]:
     ids = list(texts)
     for id in ids:
         if not isinstance(id, str):
-            raise TypeError(f"expected texts, one after another, got {type(id).__name__}")
+            advice = ": a list of them is given as *ids" if isinstance(id, Iterable) else ""
+            raise TypeError(f"an id is a text, not {type(id).__name__}{advice}")
         if sanitize(id) != id:
             raise NotFoundError(f"no such document: {id!r}")
     return ids
