@@ -1,6 +1,7 @@
 """Regular expressions that are compiled at first use: an import, which knows hundreds, compiles none."""
 
 import re
+from collections.abc import Callable
 from functools import cached_property
 from typing import cast
 
@@ -16,6 +17,10 @@ class LatePattern:
     def compiled(self) -> re.Pattern[str]:
         """The pattern itself."""
         return re.compile(self.pattern, self._flags)
+
+    def __reduce__(self) -> tuple[Callable[[str, int], object], tuple[str, int]]:
+        """As a copy, or in another process: not compiled yet."""
+        return LatePattern, (self.pattern, self._flags)
 
     def __getattr__(self, name: str) -> object:
         value = getattr(self.compiled, name)

@@ -260,11 +260,12 @@ async def _copy_answers(
     about one document alone. Returns the number of copied answers.
     """
     documents_by_key = await asyncio.to_thread(source.view.completion_keys)
+    left_out = {None, *purged_ids} if purged_ids else set()
     keys = [
         (key, document_id)
         for key, document_id in documents_by_key.items()
         if (source.document_ids is None or document_id in source.document_ids)
-        and (not purged_ids or document_id not in (None, *purged_ids))
+        and document_id not in left_out
     ]
 
     def copy(batch: Sequence[tuple[bytes, str | None]], transaction: Transaction) -> int:

@@ -111,7 +111,7 @@ def concatenated(lists: Sequence[Hits]) -> tuple[Hits, Ids]:
 
 
 def shared_ranks(scores: Floats) -> Floats:
-    """The rank of each falling score, from 0; equal ones have their middle: nothing tells which comes first."""
+    """The rank of each score in a list, from 0; equal neighbours have their middle: nothing tells which comes first."""
     starts = np.flatnonzero(np.append(True, ~ties(scores))[: len(scores)])
     ends = np.append(starts[1:], len(scores))
     middles: Floats = (starts + ends - 1) / 2
@@ -119,8 +119,8 @@ def shared_ranks(scores: Floats) -> Floats:
 
 
 def ties(scores: Floats) -> Mask:
-    """Whether each falling score but the last equals the next one."""
-    return np.asarray(-np.diff(scores) <= EQUAL * np.abs(scores[:-1]))
+    """Whether each score but the last equals the next one."""
+    return np.asarray(np.abs(np.diff(scores)) <= EQUAL * np.abs(scores[:-1]))
 
 
 def _scores_by_turn(groups: Ids, ranks: Ids) -> Floats:

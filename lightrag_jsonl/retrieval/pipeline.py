@@ -180,14 +180,15 @@ class QueryPipeline:
 
         is_streamed = put_piece is not None
         written = await self._write(context, param, meter, write_piece, streamed=is_streamed)
+        await write_piece("", last=True)  # the lenses see also a citation at the very end
         for lens in self._telling_lenses(result):
-            await write_piece(lens.appended(context, "".join(pieces), numbering.numbers))
-        await write_piece("", last=True)
+            end = lens.appended(context, "".join(pieces), numbering.numbers)
+            await write_piece(end, last=True)
         answer = await self._with_citations(
             "".join(pieces), numbering, context, param, meter, quotes=written.quotes
         )
         if param.ask_again and not is_streamed and _unsupported_claims(answer):
-            answer = await self._asked_again(answer, param, meter)
+            answer = await self._asked_again(answer, result, param, meter)
         answer = replace(answer, truncated=written.cut_off or answer.truncated, usage=meter.spent)
         await observer.answered(answer)
         log.info("query (%s): %.2f s", param.mode, time.monotonic() - started)
@@ -224,7 +225,9 @@ class QueryPipeline:
             uncited=cited.uncited,
         )
 
-    async def _asked_again(self, answer: Answer, param: QueryParam, meter: UsageMeter) -> Answer:
+    async def _asked_again(
+        self, answer: Answer, result: SearchResult, param: QueryParam, meter: UsageMeter
+    ) -> Answer:
         """The model's second answer, told which claims of the first are unsupported; the first one, if the
         second has no fewer.
         """
@@ -247,6 +250,9 @@ class QueryPipeline:
             return answer
         second_numbering = CitationNumbering(context.items)
         text = second_numbering.feed(reply.readable_text, last=True)
+        for lens in self._telling_lenses(result):
+            end = lens.appended(context, text, second_numbering.numbers)
+            text += second_numbering.feed(end, last=True)
         second = await self._with_citations(text, second_numbering, context, param, meter)
         is_better = len(_unsupported_claims(second)) < len(_unsupported_claims(answer))
         return second if is_better else answer

@@ -353,13 +353,13 @@ class JobQueue:
         """Do the jobs while the right to do them is held."""
         while await asyncio.to_thread(is_held):
             await self._wait_for_jobs()
-            while job := await self._next():
+            while await asyncio.to_thread(is_held) and (job := await self._next()):
                 if job.attempts >= ATTEMPTS:
                     message = f"the server was killed {job.attempts} times during this job"
                     await self._end(job, error=message)
                     continue
                 try:
-                    await self._run_child()
+                    await self._run_child(is_held)
                 except (OSError, ValueError) as error:  # no process, or it writes no messages
                     log.exception("a job could not be done")
                     await self._end(job, error=f"the indexing process failed: {error}")
@@ -371,8 +371,10 @@ class JobQueue:
                 await self._wake.wait()
         self._wake.clear()
 
-    async def _run_child(self) -> None:
-        """Do the jobs in a new process until no job comes for a while; returns early if the process dies."""
+    async def _run_child(self, is_held: Callable[[], bool]) -> None:
+        """Do the jobs in a new process until no job comes for a while; returns early if the process dies, or
+        the right to do them is lost.
+        """
         environment = {name: text for name, text in os.environ.items() if name != TOKEN_VARIABLE}
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
         child = await asyncio.create_subprocess_exec(
@@ -394,6 +396,8 @@ class JobQueue:
             while (job := await self._next_soon()) and child.returncode is None:
                 if self.setup is not setup:
                     return  # the next child has the models that were set meanwhile
+                if not await asyncio.to_thread(is_held):
+                    return
                 self._current = job
                 if not await self._begin(job):
                     continue

@@ -73,7 +73,7 @@ _CLOCK = pattern_of(
 _FRACTION = pattern_of(
     r"\b(?P<count>an?|one|two|three|four)[\s-]+(?P<part>half|thirds?|quarters?|fifths?)\b"
     r"|(?P<bare>\bhalf\b)(?!-)"
-    r"|(?P<below>[一二三四五六七八九十百])分之(?P<above>[一二三四五六七八九十百零点]+)|(?P<cjk_half>一半|过半)"
+    r"|(?P<below>[一二三四五六七八九十百])分之(?P<above>[一二三四五六七八九十百零]+(?:点[零〇一二三四五六七八九]+)?)|(?P<cjk_half>一半|过半)"
     r"|(?P<tenths>[一两二三四五六七八九])成(?P<and_half>半)?(?![为立功长员果就本人品分])",
     re.IGNORECASE,
 )

@@ -1,5 +1,7 @@
 """Patterns that are compiled at first use."""
 
+import copy
+import pickle
 import re
 import subprocess
 import sys
@@ -21,6 +23,20 @@ def test_a_pattern_matches_as_a_compiled_one_does() -> None:
     assert pattern.sub("-", "a é b") == re.compile(r"\w+", re.ASCII).sub("-", "a é b")
     assert pattern.groupindex == {"word": 1}
     assert pattern.pattern == r"(?P<word>\w+)"
+
+
+def test_a_pattern_can_be_copied_and_sent_to_a_process() -> None:
+    """As a compiled one can, before and after its first use."""
+    pattern = pattern_of("铁+", re.MULTILINE)
+    for _ in range(2):
+        for twin in (
+            copy.copy(pattern),
+            copy.deepcopy(pattern),
+            pickle.loads(pickle.dumps(pattern)),
+        ):
+            assert twin.findall("a铁铁") == ["铁铁"]
+            assert twin.flags == re.compile("铁+", re.MULTILINE).flags
+        assert pattern.search("铁")
 
 
 @pytest.mark.slow  # imports most of the package

@@ -191,6 +191,17 @@ async def test_an_answer_that_rests_on_a_contradicted_claim_says_so(tmp_path: Pa
 
 
 @pytest.mark.slow
+async def test_a_citation_at_the_very_end_counts(tmp_path: Path) -> None:
+    """An answer that ends with its marker is told of the contradiction too."""
+    llm = ScriptedLLM(lambda request: "{}" if request.response_type == "json" else "Zoe [1]")
+    async with index(tmp_path, llm) as rag:
+        await agree(rag)
+        await say(rag, "Zoe", "Office3", "other", date="June 2020")
+        answer = await rag.query("Who is the head of Office3?", mode="naive")
+    assert answer.text.startswith("Zoe [1]\n\nThe sources contradict each other on Office3")
+
+
+@pytest.mark.slow
 async def test_a_filter_hides_a_contradiction(tmp_path: Path) -> None:
     """Nothing is said of a document that the filter leaves out, or that is later than the date asked."""
     async with index(tmp_path) as rag:

@@ -73,6 +73,16 @@ def test_a_rank_counts_by_its_list_s_weight() -> None:
     assert list(fused.rows()) == [(2, 1 / 62 + 3 / 61, ""), (1, 1 / 61, "")]
 
 
+def test_only_equal_scores_share_a_rank() -> None:
+    """In a list whose scores rise, as where lists took turns, each place counts; equal neighbours have the
+    middle of theirs.
+    """
+    turns = Hits.of([1, 2, 3, 4, 5], [0.9, 0.5, 0.8, 0.4, 0.4])
+    fused = fuse([turns])
+    assert fused.ids.tolist() == [1, 2, 3, 4, 5]
+    assert fused.scores.tolist() == [1 / 61, 1 / 62, 1 / 63, 1 / 64.5, 1 / 64.5]
+
+
 def test_round_robin_takes_turns() -> None:
     """The first of each list, then the second of each, every row once."""
     assert fuse([hits(5, 1), hits(5, 7, 8)], "round_robin").ids.tolist() == [5, 1, 7, 8]

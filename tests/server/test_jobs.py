@@ -1,8 +1,10 @@
 """Jobs: nothing accepted is lost; what they wait for, the room they take, what a purge leaves of them."""
 
+import asyncio
 import contextlib
 import json
 import tracemalloc
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -284,3 +286,40 @@ def test_a_body_is_taken_whole_or_not_at_all(kb: Path, body: int) -> None:
         assert server.get("/indexes/kb/jobs")["total"] == 0
         good = server.post("/indexes/kb/documents", {"documents": values[:1]}, 202)
         assert good["about"] == {"documents": 1} and server.job(good)["state"] == "done"
+
+
+@pytest.mark.slow  # starts a process
+async def test_a_server_that_lost_the_right_to_do_jobs_does_no_further_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where its process for jobs still runs: another server does them by now."""
+    with LightRAG(tmp_path, llm="none") as rag:
+        rag.insert("Ada met Bob in Rome.")
+    looks: list[int] = []
+    done: list[str] = []
+    with contextlib.closing(open_store(tmp_path)) as store:
+        queue = jobs.JobQueue(store, tmp_path)
+        monkeypatch.setattr(type(store), "SHARES_JOBS", True)
+
+        @contextlib.contextmanager
+        def lost_after_the_first_job() -> Iterator[Callable[[], bool]]:
+            def is_held() -> bool:
+                looks.append(len(looks))
+                return not done
+
+            yield is_held
+
+        monkeypatch.setattr(store, "jobs_lock", lost_after_the_first_job)
+        running = asyncio.create_task(queue.run())
+        first = await queue.add("delete", {"ids": ["unknown"]})
+        while (await queue.get(first.id)).state != "done":
+            await asyncio.sleep(0.05)
+        done.append(first.id)
+        second = await queue.add("delete", {"ids": ["unknown too"]})
+        seen = len(looks)
+        while len(looks) < seen + 3:
+            await asyncio.sleep(0.05)
+        assert (await queue.get(second.id)).state == "waiting"
+        running.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await running

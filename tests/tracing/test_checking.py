@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from lightrag_jsonl import ConfigError, LightRAG
+from lightrag_jsonl import ConfigError, Document, LightRAG
 from lightrag_jsonl.testing import Request, ScriptedLLM
 from lightrag_jsonl.tracing.checking import yardstick
+from tests.kit import entity, relation
 
 TEXT = "Mirela taught Anton the viola in Sibiu. Anton later taught Radu."
 TRUTH = {(one.claim, one.window): one.is_true for one in yardstick()}
@@ -72,6 +73,21 @@ def test_an_admitted_checker_tells_what_words_cannot(tmp_path: Path) -> None:
         assert again.usage.input_tokens > answer.usage.input_tokens
     with LightRAG(tmp_path, llm=ScriptedLLM(answers), check=knowing) as rag:  # it is remembered
         assert rag.query("Who taught whom?", mode="naive").claims[0].verdict == "supported"
+
+
+def test_a_second_answer_ends_as_the_first_did(tmp_path: Path) -> None:
+    """The list that code adds to an answer is added to the answer of a model that was asked again, too."""
+    records = [
+        entity("Mirela", kind="person"),
+        entity("Anton", kind="pupil"),
+        relation("Mirela", "Anton", keywords=["taught"]),
+    ]
+    with LightRAG(tmp_path, llm=ScriptedLLM(answers), check=knowing) as rag:
+        rag.insert_records(Document(TEXT), records)
+        assert rag.admin.measure_checker().is_admitted
+        answer = rag.query("List all pupils that Mirela taught.", ask_again=True)
+    assert "Anton taught Mirela" not in answer.text
+    assert "\n\nList from the graph" in answer.text
 
 
 def test_the_model_is_asked_once_for_an_answer(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lightrag_jsonl.tracing.checking import LabelledClaim, yardstick
@@ -194,6 +194,16 @@ def test_a_quotation_keeps_its_place() -> None:
     assert judgement.verdict == "nearest" and judgement.nearest is not None
     place = judgement.nearest
     assert passage.text[place.start : place.end] == passage.text[10:58]
+
+
+@given(st.text("百分之成半一三十零点万亿12./ ", max_size=12))
+@example("百分之一点点")
+@example("百分之点")
+@example("百分之三点十")
+def test_any_row_of_numerals_can_be_read(numerals: str) -> None:
+    """A passage may say 百分之一点点, 三分之点 or worse."""
+    judgement = judge_claim(f"只有{numerals}的人。", [JudgedPassage(f"约{numerals}的人来了。")])
+    assert judgement.verdict != "unsupported"
 
 
 @given(
