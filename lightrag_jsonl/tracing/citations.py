@@ -259,13 +259,17 @@ def _names_of_context(context: Context) -> Iterator[str]:
 
 
 def _with_boxes(view: StoreView, citations: Iterable[Citation]) -> tuple[Citation, ...]:
-    """The citations, with the place of the picture for texts read by a model on a picture."""
+    """The citations, with the index of the document, and the place of the picture for texts read by a model
+    on a picture.
+    """
     citations = tuple(citations)
-    documents = view.documents({citation.document_id for citation in citations})
-    pictures_by_id = {document.id: document.seen_pictures for document in documents}
+    stored = view.documents({citation.document_id for citation in citations})
+    documents = {document.id: document for document in stored}
     with_boxes: list[Citation] = []
     for citation in citations:
-        for picture in pictures_by_id.get(citation.document_id, ()):
+        document = documents[citation.document_id]
+        citation = replace(citation, index=document.index)
+        for picture in document.seen_pictures:
             is_inside = picture.start <= citation.start and citation.end <= picture.end
             if picture.page == citation.page and is_inside:
                 citation = replace(citation, box=picture.box)
