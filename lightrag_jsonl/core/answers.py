@@ -474,9 +474,9 @@ def _quoted_sentence(citation: Citation, words: FixedWords, *, beside: str) -> s
 
 
 def _place(citation: Citation, label: str, words: FixedWords) -> str:
-    """The document, the heading path, the page and the date of a citation, on one line."""
+    """The document, the heading path, the page, the date and the index of a citation, on one line."""
     page = words.page.format(citation.page) if citation.paged else ""
-    parts = dict.fromkeys((label, citation.heading, page, citation.date or ""))
+    parts = dict.fromkeys((label, citation.heading, page, citation.date or "", citation.index))
     return " ".join(words.comma.join(filter(None, parts)).split())
 
 

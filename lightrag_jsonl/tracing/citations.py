@@ -263,13 +263,13 @@ def _with_boxes(view: StoreView, citations: Iterable[Citation]) -> tuple[Citatio
     on a picture.
     """
     citations = tuple(citations)
-    stored = view.documents({citation.document_id for citation in citations})
-    documents = {document.id: document for document in stored}
+    documents = view.documents({citation.document_id for citation in citations})
+    pictures_by_id = {document.id: document.seen_pictures for document in documents}
+    indexes = {document.id: document.index for document in documents}
     with_boxes: list[Citation] = []
     for citation in citations:
-        document = documents[citation.document_id]
-        citation = replace(citation, index=document.index)
-        for picture in document.seen_pictures:
+        citation = replace(citation, index=indexes.get(citation.document_id, ""))
+        for picture in pictures_by_id.get(citation.document_id, ()):
             is_inside = picture.start <= citation.start and citation.end <= picture.end
             if picture.page == citation.page and is_inside:
                 citation = replace(citation, box=picture.box)

@@ -383,7 +383,8 @@ class JoinedReads(StoreView):
             ordered = sorted(rows, key=lambda row: (names[row], row))
         else:
             weights = self.state.weights
-            ordered = sorted(rows, key=lambda row: (-weights[row], row))
+            names = self.lasting_names("relation", rows)
+            ordered = sorted(rows, key=lambda row: (-weights[row], names[row]))
         return _page(ordered, limit, offset)
 
     def entities(self, rows: Collection[int], *, chunk_limit: int = 20) -> dict[int, Entity]:
