@@ -77,7 +77,9 @@ def _parts(dataset: Dataset, shares: Sequence[int]) -> Iterator[Dataset]:
         yield replace(dataset, passages=tuple(passages))
 
 
-def _row(one: LightRAG, several: LightRAG, questions: Sequence[Question], mode: Mode) -> dict[str, Any]:
+def _row(
+    one: LightRAG, several: LightRAG, questions: Sequence[Question], mode: Mode
+) -> dict[str, Any]:
     """The figures of a mode: percent, and a ratio of CPU times."""
     seconds: dict[str, list[float]] = {"one": [], "several": []}
     for _ in range(ROUNDS):

@@ -88,9 +88,18 @@ class DatabaseURL:
 
 @dataclass(frozen=True)
 class IndexGroup:
-    """The addresses of several indexes that are asked as one."""
+    """The addresses of several indexes that are asked as one; a server offers them under the name `index`."""
 
     parts: tuple[Path | DatabaseURL, ...]
+    index: str = ""
+
+    @property
+    def names(self) -> list[str]:
+        """What citations call the indexes: the folders and schemas, or if two are called the same, the addresses."""
+        names = [
+            part.resolve().name if isinstance(part, Path) else part.index for part in self.parts
+        ]
+        return names if len(set(names)) == len(names) else list(map(str, self.parts))
 
     def __str__(self) -> str:
         return " + ".join(map(str, self.parts))

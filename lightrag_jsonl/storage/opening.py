@@ -59,7 +59,7 @@ def _joined_store(group: IndexGroup) -> Store:
         ]
         folder = stack.enter_context(TemporaryDirectory(prefix="lightrag-"))
         scratch = stack.enter_context(closing(open_store(Path(folder))))
-        return JoinedStore(stores, scratch, close=stack.pop_all().close)
+        return JoinedStore(stores, group.names, scratch, close=stack.pop_all().close)
 
 
 def _postgres() -> "type[PostgresStore]":

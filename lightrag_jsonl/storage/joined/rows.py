@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -71,7 +72,7 @@ class JoinedState:
     new_ids: Sequence[Mapping[str, str]]
 
     @classmethod
-    def of(cls, views: Sequence[StoreView], locations: Sequence[str]) -> "JoinedState":
+    def of(cls, views: Sequence[StoreView], names: Sequence[str]) -> "JoinedState":
         """The rows of the parts, joined."""
         next_ids = [view.next_ids() for view in views]
         aliases = _joined_aliases([view.aliases() for view in views])
@@ -94,41 +95,51 @@ class JoinedState:
             aliases=aliases,
             turned=turned,
             weights=weights,
-            new_ids=_new_ids(views, locations),
+            new_ids=_new_ids(views, names),
         )
 
-    def graph(self, snapshots: Sequence[Snapshot]) -> GraphIndex:
-        """The graphs of the parts, joined."""
+    def graph_rows(self, graphs: Sequence[GraphRows]) -> GraphRows:
+        """The shapes of the parts' graphs, joined."""
         entities: list[Ids] = []
         chunks: list[Ids] = []
         relations: list[Ids] = []
         mentions: list[Ids] = []
-        for number, snapshot in enumerate(snapshots):
-            graph = snapshot.graph
-            rows = {kind: joined.of_part for kind, joined in self.rows.items()}
-            entities.append(rows["entity"](number, graph.entities))
-            chunks.append(rows["chunk"](number, graph.chunks))
-            ends = np.sort(rows["entity"](number, graph.all_ends), axis=1)
-            joined_relations = rows["relation"](number, graph.all_relations)
-            relations.append(np.column_stack([joined_relations, ends])[joined_relations > NO_ROW])
-            mentioned, mentioning = graph.all_mentions
-            mentions.append(
-                np.column_stack(
-                    [rows["entity"](number, mentioned), rows["chunk"](number, mentioning)]
-                )
-            )
+        for number, graph in enumerate(graphs):
+            rows = {kind: partial(joined.of_part, number) for kind, joined in self.rows.items()}
+            entities.append(rows["entity"](graph.entities))
+            chunks.append(rows["chunk"](graph.chunks))
+            ends = np.sort(rows["entity"](graph.relations[:, 1:]), axis=1)
+            relations.append(np.column_stack([rows["relation"](graph.relations[:, 0]), ends]))
+            mentioned, mentioning = graph.mentions.T
+            mentions.append(np.column_stack([rows["entity"](mentioned), rows["chunk"](mentioning)]))
         all_relations = np.concatenate(relations)
-        _, first_places = np.unique(all_relations[:, 0], return_index=True)
-        all_relations = all_relations[first_places]
-        return GraphIndex.of(
-            GraphRows(
-                entities=np.concatenate(entities),
-                chunks=np.concatenate(chunks),
-                relations=all_relations,
-                weights=self.weights[all_relations[:, 0]],
-                mentions=np.concatenate(mentions),
-            )
+        ids, first_places = np.unique(all_relations[:, 0], return_index=True)
+        first_places = first_places[ids != NO_ROW]
+        return GraphRows(
+            entities=distinct(np.concatenate(entities)),
+            chunks=np.concatenate(chunks),
+            relations=all_relations[first_places],
+            weights=self.weights[all_relations[first_places, 0]],
+            mentions=np.concatenate(mentions),
         )
+
+    def graph(self, snapshots: Sequence[Snapshot]) -> GraphIndex:
+        """The graphs of the parts in memory, joined."""
+        return GraphIndex.of(
+            self.graph_rows([_graph_rows(snapshot.graph) for snapshot in snapshots])
+        )
+
+
+def _graph_rows(graph: GraphIndex) -> GraphRows:
+    """The shape of a graph; its weights are those of the joined state."""
+    relations = graph.all_relations
+    return GraphRows(
+        entities=graph.entities,
+        chunks=graph.chunks,
+        relations=np.column_stack([relations, graph.all_ends]),
+        weights=np.zeros(len(relations)),
+        mentions=np.column_stack(graph.all_mentions),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,20 +148,24 @@ class Part:
 
     number: int
     view: StoreView
-    location: str
+    name: str
     state: JoinedState
 
-    def own_rows(self, kind: str, rows: RowIds) -> RowIds:
+    def own_rows(self, kind: str, rows: RowIds) -> list[int] | None:
         """The rows of this part that count as some joined rows, ascending; None stands for all rows."""
         if rows is None:
             return None
         wanted = np.fromiter(rows, np.int64, len(rows))
-        return distinct(self.state.rows[kind].in_part(self.number, wanted)[1]).tolist()
+        own_rows: list[int] = distinct(
+            self.state.rows[kind].in_part(self.number, wanted)[1]
+        ).tolist()
+        return own_rows
 
     def joined_rows(self, kind: str, rows: Iterable[int]) -> list[int]:
         """The joined rows of rows of this part; `NO_ROW` for a relation of a name with itself."""
         own_rows = np.fromiter(rows, np.int64)
-        return self.state.rows[kind].of_part(self.number, own_rows).tolist()
+        joined: list[int] = self.state.rows[kind].of_part(self.number, own_rows).tolist()
+        return joined
 
     def own_ids(self, ids: Names) -> Names:
         """The ids in this part of some documents or chunks; None stands for all."""
@@ -221,13 +236,13 @@ def _owners_by_ends(
     return owners, turned, np.bincount(owners, weights, len(owners)).astype(np.float64)
 
 
-def _new_ids(views: Sequence[StoreView], locations: Sequence[str]) -> list[dict[str, str]]:
+def _new_ids(views: Sequence[StoreView], names: Sequence[str]) -> list[dict[str, str]]:
     """The ids of documents, and of their chunks, whose own ids an earlier part has, too."""
     known_ids: set[str] = set()
     new_ids_by_part: list[dict[str, str]] = []
-    for view, location in zip(views, locations, strict=True):
+    for view, name in zip(views, names, strict=True):
         ids = {label.id for label in view.document_labels()}
-        new_ids = {id: f"{id} ({location})" for id in sorted(ids & known_ids)}
+        new_ids = {id: f"{id} ({name})" for id in sorted(ids & known_ids)}
         for chunk in view.chunks(documents=list(new_ids)).values():
             document_id = new_ids[chunk.document_id]
             new_ids[chunk.id] = chunk_id(document_id, chunk.page, chunk.start, chunk.text)

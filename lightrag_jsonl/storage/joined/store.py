@@ -2,9 +2,10 @@
 
 import contextlib
 import math
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 
@@ -16,10 +17,11 @@ from lightrag_jsonl.storage.graph_index import GraphIndex, distinct
 from lightrag_jsonl.storage.joined.rows import NO_ROW, JoinedRows, JoinedState, Part
 from lightrag_jsonl.storage.joined.views import JoinedReads, JoinedView
 from lightrag_jsonl.storage.memory import GraphMemory
+from lightrag_jsonl.storage.rows import PendingDocument, StoredJob
 from lightrag_jsonl.storage.store import Store
 from lightrag_jsonl.storage.tables.base import TABLE_NAMES
 from lightrag_jsonl.storage.tables.dialect import Dialect
-from lightrag_jsonl.storage.tables.full_text import StateCounts
+from lightrag_jsonl.storage.tables.full_text import StateCounts, stemmed
 from lightrag_jsonl.storage.vector_index import Floats, Ids, VectorSearch
 from lightrag_jsonl.storage.views import Snapshot, StoreView, Transaction
 
@@ -32,11 +34,16 @@ EMBEDDERS = (
 )
 
 
-LEAST_RARITY = 1e-6  # of a term in half of all parts or more
+LEAST_RARITY = 1e-6  # of a term in half of all passages or more
+EQUALLY_RARE = (
+    0.02  # the difference in rarity, as a share, that is not worth a look at the term alone
+)
+
+TermCounts: TypeAlias = tuple[int, dict[str, int]]  # as of `Snapshot.term_counts`
 
 
 class JoinedStore(Store):
-    """Several indexes asked as one; safe to use from any thread.
+    """Several indexes asked as one, which citations call by `names`; safe to use from any thread.
 
     What questions leave, traces and cached answers, is kept in `scratch` until `close`. `SettingsError` if
     the embedders differ.
@@ -50,7 +57,7 @@ class JoinedStore(Store):
         self._stores = stores
         self._scratch = scratch
         self._close_parts = close
-        self._locations = [store.location for store in stores]
+        self._names = names
         self._pool = ThreadPoolExecutor(len(stores), thread_name_prefix="part")
         self._states: tuple[tuple[int, ...], JoinedState] | None = None  # with the generations
         self._graph: tuple[JoinedState, GraphIndex] | None = None
@@ -75,7 +82,7 @@ class JoinedStore(Store):
         with contextlib.ExitStack() as stack:
             scratch = stack.enter_context(self._scratch.view())
             views = [stack.enter_context(store.view()) for store in self._stores]
-            yield JoinedView(scratch.dialect, views, self._locations, self._state)
+            yield JoinedView(scratch.dialect, views, self._names, self._state)
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
@@ -88,7 +95,7 @@ class JoinedStore(Store):
             yield JoinedSnapshot(
                 scratch.dialect,
                 snapshots,
-                self._locations,
+                self._names,
                 state,
                 graph=self._joined_graph(state, snapshots),
                 pool=self._pool,
@@ -99,7 +106,7 @@ class JoinedStore(Store):
         generations = tuple([view.generation for view in views])
         states = self._states
         if states is None or states[0] != generations:
-            states = generations, JoinedState.of(views, self._locations)
+            states = generations, JoinedState.of(views, self._names)
             self._states = states
         return states[1]
 
@@ -116,15 +123,16 @@ class JoinedStore(Store):
         """Writes of what questions leave."""
         self._check_open()
         with self._scratch.transaction(durable=durable) as transaction:
-            yield transaction
+            yield JoinedTransaction(transaction.dialect, self)
 
     def writer_lock(self, timeout: float) -> contextlib.AbstractContextManager[None]:
         """`ConfigError`: nothing is written to the indexes."""
         raise ConfigError(READ_ONLY.format(self.location))
 
-    def jobs_lock(self) -> contextlib.AbstractContextManager[Callable[[], bool]]:
-        """`ConfigError`: nothing is written to the indexes."""
-        raise ConfigError(READ_ONLY.format(self.location))
+    @contextlib.contextmanager
+    def jobs_lock(self) -> Iterator[Callable[[], bool]]:
+        """The right to do no jobs, since none are accepted."""
+        yield lambda: True
 
     def temporary_copy(self) -> contextlib.AbstractContextManager[Address]:
         """`ConfigError`: only a single index has saved states."""
@@ -159,6 +167,29 @@ class JoinedStore(Store):
         return []
 
 
+class JoinedTransaction(Transaction):
+    """Writes of what questions leave: traces and answers. `ConfigError` for all that would change an index."""
+
+    def __init__(self, dialect: Dialect, store: JoinedStore) -> None:
+        super().__init__(dialect)
+        self._store = store
+
+    @property
+    def generation(self) -> int:
+        """That of the indexes, which answers are about."""
+        with self._store.view() as view:
+            return view.generation
+
+    def put_settings(self, settings: Mapping[str, str]) -> None:
+        raise ConfigError(READ_ONLY.format(self._store.location))
+
+    def put_job(self, job: StoredJob) -> None:
+        raise ConfigError(READ_ONLY.format(self._store.location))
+
+    def put_pending(self, pending: PendingDocument, file: bytes | None = None) -> int | None:
+        raise ConfigError(READ_ONLY.format(self._store.location))
+
+
 class JoinedSnapshot(Snapshot, JoinedReads):
     """A view of several indexes for searching; each searches vectors and words in a thread of its own."""
 
@@ -166,7 +197,7 @@ class JoinedSnapshot(Snapshot, JoinedReads):
         self,
         dialect: Dialect,
         snapshots: Sequence[Snapshot],
-        locations: Sequence[str],
+        names: Sequence[str],
         state: JoinedState,
         *,
         graph: GraphIndex,
@@ -180,7 +211,7 @@ class JoinedSnapshot(Snapshot, JoinedReads):
         }
         Snapshot.__init__(self, dialect, graph, vectors, StateCounts())
         self._views = self._snapshots = snapshots
-        self._locations = locations
+        self._names = names
         self._state = lambda views: state
         self._chunks = state.rows["chunk"]
         self._pool = pool
@@ -188,15 +219,31 @@ class JoinedSnapshot(Snapshot, JoinedReads):
     def search_terms(
         self, terms: Sequence[str], limit: int, allowed: Collection[int] | None = None
     ) -> list[tuple[int, float]]:
+        parts = self.parts
+        search = partial(self._own_terms, terms, limit, allowed, self.term_counts(terms))
         hits: list[tuple[int, float]] = []
-        for part, own_hits in zip(
-            self.parts,
-            self._pool.map(partial(self._own_terms, terms, limit, allowed), self.parts),
-            strict=True,
-        ):
-            rows = part.joined_rows("chunk", [row for row, _ in own_hits])
-            hits += zip(rows, [score for _, score in own_hits], strict=True)
+        for part, scores in zip(parts, self._pool.map(search, parts), strict=True):
+            hits += zip(part.joined_rows("chunk", scores), scores.values(), strict=True)
         return sorted(hits, key=lambda hit: (-hit[1], hit[0]))[: max(limit, 0)]
+
+    def _own_terms(
+        self,
+        terms: Sequence[str],
+        limit: int,
+        allowed: Collection[int] | None,
+        counts: TermCounts,
+        part: Part,
+    ) -> dict[int, float]:
+        """The scores of the best chunks of a part, with the rarity of each term in all parts."""
+        snapshot = self._snapshots[part.number]
+        scores = dict(snapshot.search_terms(terms, limit, part.own_rows("chunk", allowed)))
+        own_counts = snapshot.term_counts(terms)
+        for term in {stemmed(term): term for term in terms}.values():
+            excess = _rarity(term, counts) / _rarity(term, own_counts) - 1
+            if own_counts[1][term] and abs(excess) > EQUALLY_RARE:
+                for row, score in snapshot.search_terms([term], len(scores), list(scores)):
+                    scores[row] += excess * score
+        return scores
 
     def chunks_with_terms(self, terms: Sequence[str], limit: int) -> list[int]:
         rows = [
@@ -211,19 +258,6 @@ class JoinedSnapshot(Snapshot, JoinedReads):
         return sum(count for count, _ in counts), {
             term: sum(part_counts[term] for _, part_counts in counts) for term in terms
         }
-
-    def _own_terms(
-        self, terms: Sequence[str], limit: int, allowed: Collection[int] | None, part: Part
-    ) -> list[tuple[int, float]]:
-        """The best chunks of a part, with scores as if its terms were as frequent as in all parts."""
-        snapshot = self._snapshots[part.number]
-        hits = snapshot.search_terms(terms, limit, part.own_rows("chunk", allowed))
-        own_count, own_counts = snapshot.term_counts(terms)
-        count, counts = self.term_counts(terms)
-        present = [term for term in terms if own_counts[term]]
-        own_weight = sum(_rarity(own_count, own_counts[term]) for term in present)
-        weight = sum(_rarity(count, counts[term]) for term in present)
-        return [(row, score * weight / own_weight) for row, score in hits]
 
 
 class JoinedVectors:
@@ -292,6 +326,7 @@ def _best(ids: Ids, scores: Floats, limit: int) -> tuple[Ids, Floats]:
     return ids[order], scores[order]
 
 
-def _rarity(count: int, occurrences: int) -> float:
+def _rarity(term: str, counts: TermCounts) -> float:
     """The weight of a term in BM25, as SQLite has it."""
-    return max(math.log((count - occurrences + 0.5) / (occurrences + 0.5)), LEAST_RARITY)
+    part_count, occurrences = counts[0], counts[1][term]
+    return max(math.log((part_count - occurrences + 0.5) / (occurrences + 0.5)), LEAST_RARITY)

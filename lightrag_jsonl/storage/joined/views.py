@@ -18,6 +18,7 @@ from lightrag_jsonl.core.types import (
     Relation,
 )
 from lightrag_jsonl.storage.filters import Condition
+from lightrag_jsonl.storage.graph_index import GraphRows
 from lightrag_jsonl.storage.joined.rows import (
     NO_ROW,
     JoinedState,
@@ -43,6 +44,7 @@ from lightrag_jsonl.storage.rows import (
     RowIds,
     StoredDocument,
 )
+from lightrag_jsonl.storage.tables.base import TABLE_NAMES
 from lightrag_jsonl.storage.tables.dialect import Dialect
 from lightrag_jsonl.storage.views import StoreView
 
@@ -61,7 +63,7 @@ class JoinedReads(StoreView):
     """
 
     _views: Sequence[StoreView]
-    _locations: Sequence[str]
+    _names: Sequence[str]
     _state: Callable[[Sequence[StoreView]], JoinedState]
 
     @property
@@ -74,10 +76,8 @@ class JoinedReads(StoreView):
         """The indexes."""
         state = self.state
         return [
-            Part(number, view, location, state)
-            for number, (view, location) in enumerate(
-                zip(self._views, self._locations, strict=True)
-            )
+            Part(number, view, name, state)
+            for number, (view, name) in enumerate(zip(self._views, self._names, strict=True))
         ]
 
     # ── settings ────────────────────────────────────────────────────────────────
@@ -109,7 +109,7 @@ class JoinedReads(StoreView):
                 document,
                 row=part.joined_rows("document", [document.row])[0],
                 id=part.id(document.id),
-                index=part.location,
+                index=part.name,
             )
             for part in self.parts
             for document in part.view.documents(part.own_ids(ids))
@@ -419,6 +419,17 @@ class JoinedReads(StoreView):
             row: relations[row].relation(names, chunk_ids[row]) for row in rows if row in relations
         }
 
+    def graph_rows(self, touched: Mapping[Kind, RowIds] | None = None) -> GraphRows:
+        rows = touched or {}
+        return self.state.graph_rows(
+            [
+                part.view.graph_rows(
+                    {kind: part.own_rows(kind, rows.get(kind)) for kind in TABLE_NAMES}
+                )
+                for part in self.parts
+            ]
+        )
+
     def _first_chunks(
         self, kind: Kind, rows: Collection[int], limit: int
     ) -> dict[int, tuple[str, ...]]:
@@ -511,7 +522,7 @@ class JoinedReads(StoreView):
             for part in self.parts
             for row in part.joined_rows(
                 "relation",
-                part.view.mentioned_relations(list(part.own_rows("chunk", chunks) or ())),
+                part.view.mentioned_relations(part.own_rows("chunk", chunks) or []),
             )
         ]
         return [row for row in dict.fromkeys(rows) if row != NO_ROW]
@@ -552,12 +563,12 @@ class JoinedView(JoinedReads):
         self,
         dialect: Dialect,
         views: Sequence[StoreView],
-        locations: Sequence[str],
+        names: Sequence[str],
         state: Callable[[Sequence[StoreView]], JoinedState],
     ) -> None:
         super().__init__(dialect)
         self._views = views
-        self._locations = locations
+        self._names = names
         self._state = state
 
 
