@@ -51,13 +51,19 @@ class JoinedStore(Store):
 
     READ_ONLY_ADVICE = READ_ONLY
 
-    def __init__(self, stores: Sequence[Store], scratch: Store, close: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        stores: Sequence[Store],
+        names: Sequence[str],
+        scratch: Store,
+        close: Callable[[], None],
+    ) -> None:
         super().__init__(" + ".join([store.location for store in stores]), GraphMemory())
         self.read_only = False
         self._stores = stores
         self._scratch = scratch
         self._close_parts = close
-        self._names = names
+        self._index_names = names
         self._pool = ThreadPoolExecutor(len(stores), thread_name_prefix="part")
         self._states: tuple[tuple[int, ...], JoinedState] | None = None  # with the generations
         self._graph: tuple[JoinedState, GraphIndex] | None = None
@@ -82,7 +88,7 @@ class JoinedStore(Store):
         with contextlib.ExitStack() as stack:
             scratch = stack.enter_context(self._scratch.view())
             views = [stack.enter_context(store.view()) for store in self._stores]
-            yield JoinedView(scratch.dialect, views, self._names, self._state)
+            yield JoinedView(scratch.dialect, views, self._index_names, self._state)
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
@@ -95,7 +101,7 @@ class JoinedStore(Store):
             yield JoinedSnapshot(
                 scratch.dialect,
                 snapshots,
-                self._names,
+                self._index_names,
                 state,
                 graph=self._joined_graph(state, snapshots),
                 pool=self._pool,
@@ -106,7 +112,7 @@ class JoinedStore(Store):
         generations = tuple([view.generation for view in views])
         states = self._states
         if states is None or states[0] != generations:
-            states = generations, JoinedState.of(views, self._names)
+            states = generations, JoinedState.of(views, self._index_names)
             self._states = states
         return states[1]
 
@@ -211,7 +217,7 @@ class JoinedSnapshot(Snapshot, JoinedReads):
         }
         Snapshot.__init__(self, dialect, graph, vectors, StateCounts())
         self._views = self._snapshots = snapshots
-        self._names = names
+        self._index_names = names
         self._state = lambda views: state
         self._chunks = state.rows["chunk"]
         self._pool = pool

@@ -63,7 +63,7 @@ class JoinedReads(StoreView):
     """
 
     _views: Sequence[StoreView]
-    _names: Sequence[str]
+    _index_names: Sequence[str]
     _state: Callable[[Sequence[StoreView]], JoinedState]
 
     @property
@@ -77,7 +77,7 @@ class JoinedReads(StoreView):
         state = self.state
         return [
             Part(number, view, name, state)
-            for number, (view, name) in enumerate(zip(self._views, self._names, strict=True))
+            for number, (view, name) in enumerate(zip(self._views, self._index_names, strict=True))
         ]
 
     # ── settings ────────────────────────────────────────────────────────────────
@@ -568,7 +568,7 @@ class JoinedView(JoinedReads):
     ) -> None:
         super().__init__(dialect)
         self._views = views
-        self._names = names
+        self._index_names = names
         self._state = state
 
 
