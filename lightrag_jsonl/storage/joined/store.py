@@ -5,6 +5,7 @@ import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import partial
+from threading import Lock
 from typing import TypeAlias
 
 import numpy as np
@@ -65,6 +66,7 @@ class JoinedStore(Store):
         self._close_parts = close
         self._index_names = names
         self._pool = ThreadPoolExecutor(len(stores), thread_name_prefix="part")
+        self._lock = Lock()
         self._states: tuple[tuple[int, ...], JoinedState] | None = None  # with the generations
         self._graph: tuple[JoinedState, GraphIndex] | None = None
         self._check_embedders()
@@ -110,19 +112,17 @@ class JoinedStore(Store):
     def _state(self, views: Sequence[StoreView]) -> JoinedState:
         """How the rows of these views are joined; remembered until one of the indexes changes."""
         generations = tuple([view.generation for view in views])
-        states = self._states
-        if states is None or states[0] != generations:
-            states = generations, JoinedState.of(views, self._index_names)
-            self._states = states
-        return states[1]
+        with self._lock:
+            if self._states is None or self._states[0] != generations:
+                self._states = generations, JoinedState.of(views, self._index_names)
+            return self._states[1]
 
     def _joined_graph(self, state: JoinedState, snapshots: Sequence[Snapshot]) -> GraphIndex:
         """The joined graph of these snapshots; remembered until one of the indexes changes."""
-        graph = self._graph
-        if graph is None or graph[0] is not state:
-            graph = state, state.graph(snapshots)
-            self._graph = graph
-        return graph[1]
+        with self._lock:
+            if self._graph is None or self._graph[0] is not state:
+                self._graph = state, state.graph(snapshots)
+            return self._graph[1]
 
     @contextlib.contextmanager
     def transaction(self, *, durable: bool = True) -> Iterator[Transaction]:
