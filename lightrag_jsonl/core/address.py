@@ -116,7 +116,7 @@ def as_address(address: AddressArgument) -> Address:
     if isinstance(address, DatabaseURL | IndexGroup):
         return address
     if not isinstance(address, str | Path):
-        return _group(address)
+        return _joined_address(address)
     if not isinstance(address, str) or not address.startswith(URL_PREFIXES):
         return Path(address)
     url = _split(address.strip())
@@ -155,7 +155,7 @@ def as_address(address: AddressArgument) -> Address:
     )
 
 
-def _group(addresses: Sequence[str | Path | DatabaseURL]) -> Address:
+def _joined_address(addresses: Sequence[str | Path | DatabaseURL]) -> Address:
     """Several addresses as one; a single one is itself."""
     parts: dict[str, Path | DatabaseURL] = {}  # by absolute path or URL
     for address in map(as_address, addresses):

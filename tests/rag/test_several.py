@@ -409,7 +409,7 @@ def test_writing_is_refused_with_what_to_do(several: LightRAG) -> None:
 def test_a_missing_or_broken_index_is_named(folders: Path, tmp_path: Path) -> None:
     """A folder without an index, one named twice, a damaged file and another embedder: the error names it."""
     part = folders / "part0"
-    with pytest.raises(StorageError, match="no index in .*absent"):
+    with pytest.raises(StorageError, match=r"no index in .*absent"):
         LightRAG([part, tmp_path / "absent"])
     assert not (tmp_path / "absent").exists()
     with pytest.raises(ConfigError, match="part0 is named twice"):
