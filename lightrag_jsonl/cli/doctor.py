@@ -92,7 +92,7 @@ def doctor_command(
         "version": __version__,
         "tokenizer": tokenizer_for((settings or {}).get("tokenizer")).name,
         **models_in_use,
-        "working_dir": setup.working_dir,
+        "working_dir": str(setup.working_dir),
         "index": settings is not None,
         "problems": problems,
     }

@@ -85,11 +85,11 @@ def take(parameters: Parameters, names: Iterable[str]) -> Parameters:
 
 
 def _index_address(
-    context: click.Context, parameter: click.Parameter, value: str | None
+    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
 ) -> Address:
-    if value is not None and not value.strip():  # Python takes "" for the current folder
+    if not all(value.strip() for value in values):  # Python takes "" for the current folder
         raise click.BadParameter("the name of a folder is empty")
-    return as_address(value or chosen_setting("working_dir", Setup())[0] or "kb")
+    return as_address(values or (chosen_setting("working_dir", Setup())[0] or "kb",))
 
 
 def _task_models(
@@ -120,7 +120,8 @@ def _take_file_limits(parameters: Parameters) -> FileLimits:
 
 working_dir = option(
     "-w --working-dir",
-    "The folder of the index, or a PostgreSQL URL (default kb).",
+    "The folder of the index, or a PostgreSQL URL (default kb); several -w are asked as one index.",
+    multiple=True,
     callback=_index_address,
 )
 llm = option(

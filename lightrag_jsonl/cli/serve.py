@@ -26,7 +26,7 @@ from lightrag_jsonl.cli.options import (
     reranker,
 )
 from lightrag_jsonl.cli.output import emit
-from lightrag_jsonl.core.address import Address, as_address
+from lightrag_jsonl.core.address import Address, IndexGroup, as_address
 from lightrag_jsonl.providers.header_values import environment_value
 from lightrag_jsonl.providers.settings import Setup, chosen_setting
 from lightrag_jsonl.rag.opening import open_async, open_index
@@ -50,8 +50,34 @@ def _addresses(
     return addresses
 
 
+def _groups(
+    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> tuple[Address, ...]:
+    """Several indexes for each name, from NAME=INDEX."""
+    addresses_by_name: dict[str, list[str]] = {}
+    for value in values:
+        name, _, address = value.partition("=")
+        if not (name and address):
+            raise click.BadParameter(f"{value!r} is not NAME=INDEX")
+        addresses_by_name.setdefault(name, []).append(address)
+    groups: list[Address] = []
+    for name, addresses in addresses_by_name.items():
+        group = as_address(addresses)
+        if not isinstance(group, IndexGroup):
+            raise click.BadParameter(f"{name!r} needs a second --group {name}=INDEX")
+        groups.append(replace(group, index=name))
+    return tuple(groups)
+
+
 @command(
     click.argument("indexes", nargs=-1, metavar="[INDEX]...", callback=_addresses),
+    option(
+        "--group groups",
+        "Offer several indexes, read only, as one under a NAME: one --group for each.",
+        metavar="NAME=INDEX",
+        multiple=True,
+        callback=_groups,
+    ),
     option("--no-open", "Do not open the page in a browser.", is_flag=True),
     llm,
     llm_for,
@@ -84,6 +110,7 @@ def _addresses(
 def serve_command(
     setup: Setup,
     indexes: tuple[Address, ...],
+    groups: tuple[Address, ...],
     host: str,
     port: int,
     token_file: Path | None,
@@ -110,6 +137,7 @@ def serve_command(
       lightrag-jsonl serve
       lightrag-jsonl serve kb notes --host 0.0.0.0 --allow-host kb.example.org --token-file token
       lightrag-jsonl serve 'postgresql://ann@db.example.org/library?index=books'
+      lightrag-jsonl serve --group library=kb2024 --group library=kb2025
     """
     _check_server_packages()
 
@@ -120,7 +148,7 @@ def serve_command(
 
     access = Access(host=host, token=_token(token_file), hosts=hosts)
     default = chosen_setting("working_dir", Setup())[0] or "kb"
-    chosen_addresses = indexes or (as_address(default),)
+    chosen_addresses = (*indexes, *groups) or (as_address(default),)
     for address in chosen_addresses:
         _make_index(address, setup)
     limits = ServerLimits(

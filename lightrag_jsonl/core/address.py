@@ -1,4 +1,4 @@
-"""Where an index is: in a folder, or in a schema of a PostgreSQL database."""
+"""Where an index is: in a folder, or in a schema of a PostgreSQL database; or where several are."""
 
 import math
 from collections.abc import Sequence
@@ -86,15 +86,37 @@ class DatabaseURL:
         return f"DatabaseURL({self._without_password!r})"
 
 
-Address: TypeAlias = Path | DatabaseURL
+@dataclass(frozen=True)
+class IndexGroup:
+    """The addresses of several indexes that are asked as one; a server offers them under the name `index`."""
+
+    parts: tuple[Path | DatabaseURL, ...]
+    index: str = ""
+
+    @property
+    def names(self) -> list[str]:
+        """What citations call the indexes: the folders and schemas, or if two are called the same, the addresses."""
+        names = [
+            part.resolve().name if isinstance(part, Path) else part.index for part in self.parts
+        ]
+        return names if len(set(names)) == len(names) else list(map(str, self.parts))
+
+    def __str__(self) -> str:
+        return " + ".join(map(str, self.parts))
 
 
-def as_address(address: str | Address) -> Address:
-    """The folder or the database of an address; `ConfigError` for a wrong parameter, or for a reserved or
-    too long name.
+Address: TypeAlias = Path | DatabaseURL | IndexGroup
+AddressArgument: TypeAlias = str | Address | Sequence[str | Path | DatabaseURL]
+
+
+def as_address(address: AddressArgument) -> Address:
+    """The folder or the database of an address, or of several addresses; `ConfigError` for a wrong parameter,
+    for a reserved or too long name, or if one of several is named twice.
     """
-    if isinstance(address, DatabaseURL):
+    if isinstance(address, DatabaseURL | IndexGroup):
         return address
+    if not isinstance(address, str | Path):
+        return _joined_address(address)
     if not isinstance(address, str) or not address.startswith(URL_PREFIXES):
         return Path(address)
     url = _split(address.strip())
@@ -131,6 +153,20 @@ def as_address(address: str | Address) -> Address:
         parameters=tuple([name for name, _ in for_libpq]),
         passwords=tuple([form for text in passwords for form in (text, unquote(text)) if text]),
     )
+
+
+def _joined_address(addresses: Sequence[str | Path | DatabaseURL]) -> Address:
+    """Several addresses as one; a single one is itself."""
+    parts: dict[str, Path | DatabaseURL] = {}  # by absolute path or URL
+    for address in map(as_address, addresses):
+        assert not isinstance(address, IndexGroup)
+        name = str(address.resolve() if isinstance(address, Path) else address)
+        if name in parts:
+            raise ConfigError(f"{address} is named twice: each index is asked once")
+        parts[name] = address
+    if not parts:
+        raise ConfigError("no index is named: name a folder, or the URL of a PostgreSQL database")
+    return IndexGroup(tuple(parts.values())) if len(parts) > 1 else next(iter(parts.values()))
 
 
 def _limit(name: str, value: str) -> float:

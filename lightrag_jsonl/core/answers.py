@@ -227,7 +227,8 @@ class Citation:
     `start` and `end` are the start of the chunk. `heading` is the path of headings above the chunk;
     `paged` says whether the document has more than one page. `box` is the place of the picture that
     a model has read the text from: left, bottom, right and top, in points from the lower left corner
-    of the page; None for other texts.
+    of the page; None for other texts. `index` is the place of the document's index, if several are asked
+    as one.
     """
 
     number: int
@@ -244,6 +245,7 @@ class Citation:
     date: str | None = None
     paged: bool = False
     box: tuple[float, ...] | None = None
+    index: str = ""
 
 
 @with_short_repr
@@ -472,9 +474,9 @@ def _quoted_sentence(citation: Citation, words: FixedWords, *, beside: str) -> s
 
 
 def _place(citation: Citation, label: str, words: FixedWords) -> str:
-    """The document, the heading path, the page and the date of a citation, on one line."""
+    """The document, the heading path, the page, the date and the index of a citation, on one line."""
     page = words.page.format(citation.page) if citation.paged else ""
-    parts = dict.fromkeys((label, citation.heading, page, citation.date or ""))
+    parts = dict.fromkeys((label, citation.heading, page, citation.date or "", citation.index))
     return " ".join(words.comma.join(filter(None, parts)).split())
 
 

@@ -6,6 +6,7 @@ the sentence that it stands on, unless a record with dates that held stands on t
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -29,11 +30,11 @@ from lightrag_jsonl.storage.rows import (
     RelationMentionRow,
     RowIds,
 )
-from lightrag_jsonl.storage.tables.dialect import Dialect
 from lightrag_jsonl.storage.vector_index import Ids
-from lightrag_jsonl.storage.views import Snapshot, StoreView
+from lightrag_jsonl.storage.views import StoreView
 
 _BETWEEN_CLAUSES = pattern_of("[ ,，;；、]*")
+View = TypeVar("View", bound=StoreView)
 StoredMention = TypeVar("StoredMention", EntityMentionRow, RelationMentionRow)
 
 
@@ -45,7 +46,7 @@ class AsOf(Lens):
 
     def view(self, view: StoreView, param: QueryParam) -> StoreView:
         """The view as of the moment of the question, if any."""
-        return HoldingView(view.dialect, self._holding(view, param)) if param.as_of else view
+        return as_held(view, self._holding(view, param)) if param.as_of else view
 
     def narrow(self, task: SearchTask) -> SearchTask:
         """The task with the part of the index that held."""
@@ -53,7 +54,8 @@ class AsOf(Lens):
 
     def _as_of(self, task: SearchTask) -> SearchTask:
         holding = self._holding(task.snapshot, task.param)
-        snapshot = HoldingSnapshot(task.snapshot, holding)
+        snapshot = as_held(task.snapshot, holding)
+        snapshot.graph = PartialGraph(snapshot.graph, holding.hidden_pairs)
         return replace(task, part=VisiblePart(snapshot, holding.later_chunks))
 
     def _holding(self, view: StoreView, param: QueryParam) -> "Holding":
@@ -198,26 +200,13 @@ class HoldingReads(StoreView):
         return chunk if text == chunk.text else replace(chunk, text=text, tokens=0)
 
 
-class HoldingView(HoldingReads):
-    """A view as of a moment."""
-
-    def __init__(self, dialect: Dialect, holding: Holding) -> None:
-        super().__init__(dialect)
-        self.holding = holding
-
-
-class HoldingSnapshot(HoldingReads, Snapshot):
-    """A snapshot as of a moment; later documents are left to the filter of chunks."""
-
-    def __init__(self, snapshot: Snapshot, holding: Holding) -> None:
-        Snapshot.__init__(
-            self,
-            snapshot.dialect,
-            PartialGraph(snapshot.graph, holding.hidden_pairs),
-            snapshot.vectors_by_kind,
-            snapshot.state_counts,
-        )
-        self.holding = holding
+def as_held(view: View, holding: Holding) -> View:
+    """A view of the same index, of whatever store, as of a moment; later documents are left to the filter of
+    chunks.
+    """
+    held = copy(view)
+    held.__class__ = type("HeldView", (HoldingReads, type(view)), {"holding": holding})
+    return held
 
 
 # ── what did not hold ───────────────────────────────────────────────────────────

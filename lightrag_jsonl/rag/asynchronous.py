@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from lightrag_jsonl.core import protocols, types
-from lightrag_jsonl.core.address import Address, as_address
+from lightrag_jsonl.core.address import Address, AddressArgument, as_address
 from lightrag_jsonl.core.answers import Answer, Context
 from lightrag_jsonl.core.claims import Conflict
 from lightrag_jsonl.core.errors import ConfigError, LightRAGError, NotFoundError
@@ -62,7 +62,7 @@ class AsyncLightRAG:
     @names_replacements
     def __init__(
         self,
-        working_dir: str | Address,
+        working_dir: AddressArgument,
         *,
         llm: LLMArgument | None = None,
         models: Mapping[types.ModelTask, LLMArgument] | None = None,

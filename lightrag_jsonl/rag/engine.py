@@ -11,7 +11,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, get_args
 
-from lightrag_jsonl.core.address import Address, as_address
+from lightrag_jsonl.core.address import Address, AddressArgument, as_address
 from lightrag_jsonl.core.aio import gather_all
 from lightrag_jsonl.core.answers import Reading
 from lightrag_jsonl.core.context_window import ContextWindow, context_tokens, fitted_options
@@ -548,7 +548,7 @@ class Engine:
 
 
 def open_engine(
-    working_dir: str | Address,
+    working_dir: AddressArgument,
     *,
     llm: LLMArgument | None = None,
     models: Mapping[ModelTask, LLMArgument] | None = None,

@@ -22,7 +22,7 @@ from typing import IO, Any, Final, Literal, TypeAlias
 
 import msgspec
 
-from lightrag_jsonl.core.address import Address
+from lightrag_jsonl.core.address import Address, DatabaseURL
 from lightrag_jsonl.core.aio import in_thread
 from lightrag_jsonl.core.errors import (
     ConfigError,
@@ -498,6 +498,7 @@ class JobQueue:
         """The address for the child process, with its password."""
         if isinstance(self._address, Path):
             return str(self._address)
+        assert isinstance(self._address, DatabaseURL)  # nothing is written to several indexes
         return self._address.whole
 
     def _note(self, job: Job, message: WorkerMessage) -> None:

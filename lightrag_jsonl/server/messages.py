@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import lightrag_jsonl
-from lightrag_jsonl.core.address import Address
+from lightrag_jsonl.core.address import Address, IndexGroup
 
 JsonValue = TypeVar("JsonValue")
 
@@ -15,13 +15,15 @@ def without_folders(message: JsonValue, index: Address) -> JsonValue:
 
     The folders of the user, of temporary files and of the package are left out, too.
     """
-    if isinstance(index, Path):
-        folder = index.resolve()
-        shorter = {str(folder): folder.name}
-        if len(index.parts) > 1:  # not "." or a single name, which occur in other words
-            shorter[str(index)] = folder.name
-    else:
-        shorter = {str(index): index.index}
+    shorter: dict[str, str] = {}
+    for address in index.parts if isinstance(index, IndexGroup) else [index]:
+        if isinstance(address, Path):
+            folder = address.resolve()
+            shorter[str(folder)] = folder.name
+            if len(address.parts) > 1:  # not "." or a single name, which occur in other words
+                shorter[str(address)] = folder.name
+        else:
+            shorter[str(address)] = address.index
     package = Path(lightrag_jsonl.__file__).parent.parent
     for private, short in ((package, ""), (Path(tempfile.gettempdir()), ""), (Path.home(), "~")):
         if len(private.parts) > 1:

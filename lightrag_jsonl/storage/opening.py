@@ -1,12 +1,14 @@
 """Opens the store that an address leads to, or a copy of an index in a saved state."""
 
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from lightrag_jsonl.core.address import Address, DatabaseURL
+from lightrag_jsonl.core.address import Address, DatabaseURL, IndexGroup
 from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.storage.joined.store import JoinedStore
 from lightrag_jsonl.storage.sqlite.database import FILE_NAME, SQLiteStore
 from lightrag_jsonl.storage.store import Store
 
@@ -15,7 +17,9 @@ if TYPE_CHECKING:
 
 
 def open_store(address: Address, *, create: bool = True) -> Store:
-    """The store at an address; with `create` False, `StorageError` if there is no index."""
+    """The store at an address; with `create` False, and for several indexes, `StorageError` if there is none."""
+    if isinstance(address, IndexGroup):
+        return _joined_store(address)
     if isinstance(address, DatabaseURL):
         return _postgres()(address, create=create)
     return SQLiteStore(address, create=create)
@@ -38,10 +42,24 @@ def copy_of_state(store: Store, name: str) -> Iterator[Address]:
 
 
 def has_index(address: Address) -> bool:
-    """Whether there is an index at an address; nothing is made."""
+    """Whether there is an index at an address; nothing is made. Of several, `open_store` tells which is missing."""
+    if isinstance(address, IndexGroup):
+        return True
     if isinstance(address, Path):
         return (address / FILE_NAME).is_file()
     return _postgres().has_index(address)
+
+
+def _joined_store(group: IndexGroup) -> Store:
+    """Several indexes as one store, with a temporary one for what questions leave."""
+    with ExitStack() as stack:
+        stores = [
+            stack.enter_context(closing(open_store(address, create=False)))
+            for address in group.parts
+        ]
+        folder = stack.enter_context(TemporaryDirectory(prefix="lightrag-"))
+        scratch = stack.enter_context(closing(open_store(Path(folder))))
+        return JoinedStore(stores, group.names, scratch, close=stack.pop_all().close)
 
 
 def _postgres() -> "type[PostgresStore]":

@@ -82,7 +82,9 @@ class DocumentLabel:
 
 @dataclass(frozen=True, slots=True)
 class StoredDocument:
-    """A visible document; `row` is the row id, `content` the digest of the content."""
+    """A visible document; `row` is the row id, `content` the digest of the content, `index` the place of the
+    index if several are asked as one.
+    """
 
     row: int
     id: str
@@ -95,6 +97,7 @@ class StoredDocument:
     characters: int
     created_at: float
     seen_pictures: tuple[SeenPicture, ...] = ()
+    index: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

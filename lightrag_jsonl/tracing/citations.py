@@ -258,18 +258,20 @@ def _names_of_context(context: Context) -> Iterator[str]:
         yield relation.target
 
 
-def _with_boxes(view: StoreView, citations: Iterable[Citation]) -> tuple[Citation, ...]:
-    """The citations, with the place of the picture for texts read by a model on a picture."""
-    citations = tuple(citations)
+def _with_boxes(view: StoreView, citations: Collection[Citation]) -> tuple[Citation, ...]:
+    """The citations, with the index of the document, and the place of the picture for texts read by a model
+    on a picture.
+    """
     documents = view.documents({citation.document_id for citation in citations})
-    pictures_by_id = {document.id: document.seen_pictures for document in documents}
+    documents_by_id = {document.id: document for document in documents}
     with_boxes: list[Citation] = []
     for citation in citations:
-        for picture in pictures_by_id.get(citation.document_id, ()):
+        document = documents_by_id.get(citation.document_id)
+        for picture in document.seen_pictures if document else ():
             is_inside = picture.start <= citation.start and citation.end <= picture.end
             if picture.page == citation.page and is_inside:
                 citation = replace(citation, box=picture.box)
-        with_boxes.append(citation)
+        with_boxes.append(replace(citation, index=document.index if document else ""))
     return tuple(with_boxes)
 
 

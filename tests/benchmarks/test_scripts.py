@@ -36,6 +36,7 @@ SCRIPTS = {  # their arguments, and the figures that must be there
     "crossvalidation": ("--data musique-a --embedder hash --folds 2", "settings sets"),
     "ablation": ("--data musique-a --embedder hash --numbers DAMPING SHARPNESS", "needed sets"),
     "postgres": ("--embedder hash", "modes chunks"),
+    "several": ("--data musique-a --questions 2 --modes naive mix", "modes shares"),
     "load": ("--readers 1 --seconds 0.5", "sqlite postgres chunks"),
     "asked": ("--data musique-a --embedder hash --chunks 2", "sets"),
     "baselines": ("--data musique-a --embedders hash --questions 2", "sets"),

@@ -150,3 +150,29 @@ def test_generated_questions_are_measured_and_kept(tmp_path: Path) -> None:
     assert [row["name"] for row in first["rows"]] == ["dense", "bm25", "naive", "mix"]
     shown = run("eval", made, "-w", samples, "-m", "naive").stdout
     assert "gain r@5" in shown and "dense" in shown and "questions  3" in shown
+
+
+def test_several_indexes_are_asked_as_one(kb: Path, tmp_path: Path) -> None:
+    """Each -w is an index; answers cite all of them and tell which, and lists show what all hold."""
+    more = tmp_path / "more.txt"
+    more.write_text("Pierre Curie taught physics in Paris. Marie Curie was his student.", "utf-8")
+    assert run("insert", "-w", tmp_path / "lectures", more).exit_code == 0
+    both = ("-w", kb, "-w", tmp_path / "lectures")
+
+    answer = run_json("query", *both, "What did Pierre Curie teach in Paris?")
+    assert {citation["index"] for citation in answer["citations"]} == {"kb", "lectures"}
+    shown = run("query", *both, "What did Pierre Curie teach in Paris?")
+    assert "] more, lectures\n" in shown.stdout and "] Curie, 1934-07-04, kb\n" in shown.stdout
+    assert "张骞" in run_json("query", *both, "谁联络大月氏？")["text"]
+    assert {row["id"] for row in run_json("documents", *both)} >= {"curie", "张骞"}
+    assert len(run_json("documents", *both)) == 3
+    names = [row["name"] for row in run_json("entities", "list", *both)]
+    assert names.count("Marie Curie") == 1
+    events = run("query", *both, "--explain", "What did Pierre Curie teach in Paris?").stderr
+    assert "more.txt" in events and "Curie" in events
+
+    refused = run("insert", *both, more)
+    assert refused.exit_code == 1
+    assert "nothing is written to them: open one of them alone to change it" in refused.stderr
+    missing = run("query", "-w", kb, "-w", tmp_path / "absent", "Who?")
+    assert missing.exit_code == 1 and f"no index in {tmp_path / 'absent'}" in missing.stderr

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from lightrag_jsonl.core.dates import first_day, iso_date, last_day, may_hold
 from lightrag_jsonl.core.types import Document, Record
-from lightrag_jsonl.lenses.as_of import HoldingView, find_holding
+from lightrag_jsonl.lenses.as_of import as_held, find_holding
 from lightrag_jsonl.lenses.claims import read_claims
 from lightrag_jsonl.storage.filters import parse_where
 from lightrag_jsonl.storage.rows import PendingDocument
@@ -48,7 +48,7 @@ def states(place: Place, shelf: str | None = None) -> State:
         claims = read_claims(snapshot, FUNCTIONAL).visible_in(set(visible_chunks))
         held: State = {}
         for moment in MOMENTS:
-            view = HoldingView(snapshot.dialect, find_holding(snapshot, moment, claims))
+            view = as_held(snapshot, find_holding(snapshot, moment, claims))
             chunks = view.chunks(visible_chunks)
             rows = [
                 *view.entity_mentions(chunks=visible_chunks),

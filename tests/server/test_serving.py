@@ -279,3 +279,47 @@ def test_description_is_true(kb: Path) -> None:
             check()
         paths = server.get("/openapi.json")["paths"]
         assert len(operations) == sum(map(len, paths.values())) - 1 >= 25  # all but itself
+
+
+def test_several_indexes_are_offered_as_one(kb: Path, tmp_path: Path) -> None:
+    """A group answers under its name from all its indexes and sees their changes; it takes no documents."""
+    more = tmp_path / "more.txt"
+    more.write_text("Pierre Curie taught physics in Paris.", "utf-8")
+    assert run("insert", "-w", tmp_path / "lectures", more).exit_code == 0
+    groups = ("--group", f"both={kb}", "--group", f"both={tmp_path / 'lectures'}")
+    with process_serving(kb, *groups) as (_, client):
+        assert client.get("/indexes").json() == ["kb", "both"]
+        body = {"question": "What did Pierre Curie teach in Paris?"}
+        answer = client.post("/indexes/both/query", json=body).json()
+        assert {citation["index"] for citation in answer["citations"]} == {"kb", "lectures"}
+        trace = client.get(f"/indexes/both/traces/{answer['trace_id']}").json()
+        assert trace["answer"] == answer["text"]
+        beginning = client.get("/indexes/both/beginning")
+        assert beginning.status_code == 200 and str(tmp_path) not in beginning.text
+
+        upload: dict[str, Any] = {
+            "params": {"name": "ada.txt"},
+            "content": b"Ada Moor met Bob Vale.",
+            "headers": {"Content-Type": "application/octet-stream"},
+        }
+        refused = client.post("/indexes/both/upload", **upload)
+        assert refused.status_code == 400, refused.text
+        assert "open one of them alone to change it" in refused.text
+        assert str(tmp_path) not in refused.text
+        assert client.get("/indexes/both/jobs").json()["items"] == []
+        client.post("/indexes/kb/upload", **upload).raise_for_status()
+        wait_for(lambda: jobs(client)[0]["state"] == "done")
+        found = client.post("/indexes/both/retrieve", json={"question": "Who met Bob Vale?"}).json()
+        assert found["chunks"][0]["text"] == "Ada Moor met Bob Vale."
+
+
+def test_a_group_of_one_index_or_none_is_refused(kb: Path) -> None:
+    """A group needs a name and two indexes, each there."""
+    for groups, words in (
+        ((f"both={kb}",), "needs a second --group both=INDEX"),
+        ((str(kb),), "is not NAME=INDEX"),
+        ((f"both={kb}", f"both={kb / 'absent'}"), "no index in"),
+    ):
+        options = [option for group in groups for option in ("--group", group)]
+        refused = run("serve", "--no-open", "--port", 0, *options)
+        assert refused.exit_code and words in refused.stderr

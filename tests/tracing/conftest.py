@@ -23,7 +23,13 @@ def stored(chunks: Mapping[str, Chunk]) -> Any:
         chunks=lambda ids: {id: chunks[id] for id in ids if id in chunks},
         documents=lambda ids: [
             SimpleNamespace(
-                id=id, title="Lives", source=None, date=None, metadata={}, seen_pictures=()
+                id=id,
+                title="Lives",
+                source=None,
+                date=None,
+                metadata={},
+                seen_pictures=(),
+                index="",
             )
             for id in ids
         ],

@@ -59,6 +59,10 @@ class DatabaseGraph(GraphIndex):
         return np.divide(self._columns(statement, relations)["weight"], MILLION)
 
     @property
+    def all_relations(self) -> Ids:
+        return self._columns("SELECT id FROM relations ORDER BY id")["id"]
+
+    @property
     def all_ends(self) -> Ids:
         return _ends(self._columns("SELECT low, high FROM relations ORDER BY id"))
 

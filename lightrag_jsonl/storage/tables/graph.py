@@ -195,8 +195,8 @@ class GraphReads(Tables):
             row: relations[row].relation(names, chunk_ids[row]) for row in rows if row in relations
         }
 
-    def graph_rows(self, touched: Mapping[Kind, Collection[int]] | None = None) -> GraphRows:
-        """The shape of the graph: all rows, or only the touched rows."""
+    def graph_rows(self, touched: Mapping[Kind, RowIds] | None = None) -> GraphRows:
+        """The shape of the graph: all rows, or only the touched rows, of a kind with None all."""
         rows: Mapping[Kind, RowIds] = dict.fromkeys(TABLE_NAMES) if touched is None else touched
         entities = integer_columns(self._select("id", "entities", "id", rows["entity"]))
         chunks = integer_columns(self._select("id", "chunks", "id", rows["chunk"]))

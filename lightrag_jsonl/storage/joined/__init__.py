@@ -1,0 +1,1 @@
+"""Several indexes asked as one: their rows, views and searches joined."""
