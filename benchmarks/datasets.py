@@ -18,21 +18,26 @@ Triple = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A passage, and the names and triples that a model read in it, if they were recorded."""
+    """A passage, and the names and triples that a model read in it, or its whole records, if they were
+    recorded.
+    """
 
     id: str
     title: str
     text: str
     entities: tuple[str, ...] = ()
     triples: tuple[Triple, ...] = ()
+    recorded: tuple[Record, ...] = ()
 
     @property
     def content(self) -> str:
         """Title and text, which are indexed as one chunk."""
-        return f"{self.title}\n{self.text}"
+        return f"{self.title}\n{self.text}".strip()
 
     def records(self) -> tuple[Record, ...]:
         """The recorded names and triples as records in the form of `extract-graph`."""
+        if self.recorded:
+            return self.recorded
         names = dict.fromkeys((*self.entities, *(n for s, _, o in self.triples for n in (s, o))))
         entities: list[Record] = [
             {"type": "entity", "name": name, "entity_type": "", "description": ""} for name in names
@@ -67,11 +72,13 @@ class Dataset:
     @property
     def has_records(self) -> bool:
         """Whether a model's triples were recorded."""
-        return any(passage.triples for passage in self.passages)
+        return any(passage.triples or passage.recorded for passage in self.passages)
 
     def without_records(self) -> "Dataset":
         """The data set as if no model had read it."""
-        passages = [replace(passage, entities=(), triples=()) for passage in self.passages]
+        passages = [
+            replace(passage, entities=(), triples=(), recorded=()) for passage in self.passages
+        ]
         return replace(self, passages=tuple(passages))
 
 

@@ -3,6 +3,7 @@
 import gzip
 import json
 import multiprocessing.util
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -13,11 +14,12 @@ from typing import Any
 
 import pytest
 
-from benchmarks import compare, versions
+from benchmarks import asked, compare, versions
 from benchmarks.referee.sessions import Arena
 from benchmarks.scale import _rows as scale_rows
 from benchmarks.tables import put
 from lightrag_jsonl import Document
+from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.testing import HashEmbedder
 from tests.kit import entity, jsonl
 from tests.processes import run_module_here, session_here
@@ -28,7 +30,7 @@ SURROUNDINGS = {"HTTPS_PROXY": "http://127.0.0.1:9"}  # no token ranks from the 
 SCRIPTS = {  # their arguments, and the figures that must be there
     "index": ("--sizes 10 --cold 1", "sizes"),
     "query": ("--sizes 10 --answers 4 --search-processes 1", "sizes"),
-    "compare": (". --sizes 10 --rounds 1 --cold 0 --answers 1", "figures"),
+    "compare": (". --rounds 1 --run texts", "figures"),
     "corpus": ("--questions 4", "entities bytes_on_disk mix"),
     "jsonl": ("--lines 400", "kept read_s"),
     "scheduling": ("--seconds 0.01", "cases"),
@@ -38,7 +40,7 @@ SCRIPTS = {  # their arguments, and the figures that must be there
     "postgres": ("--embedder hash", "modes chunks"),
     "several": ("--data musique-a --questions 2 --modes naive mix", "modes shares"),
     "load": ("--readers 1 --seconds 0.5", "sqlite postgres chunks"),
-    "asked": ("--data musique-a --embedder hash --chunks 2", "sets"),
+    "asked": ("--data musique-a+zh-cmrc2018 --embedder hash --chunks 2", "sets"),
     "baselines": ("--data musique-a --embedders hash --questions 2", "sets"),
     "gleaning": ("--runs gpt-4o", "runs"),
     "aliases": ("--runs gpt-4o", "indexes"),
@@ -53,7 +55,7 @@ SCRIPTS = {  # their arguments, and the figures that must be there
     "offline": ("--labels offline --packages click no-such-package", "right wrong corpora"),
     "versions": ("--languages en --by records", "figures"),
     "scale": ("--sizes 2 4 --targets 100", "measured computed"),
-    "texts": ("--chunk-tokens 200", "chunks insert_cpu_ms_per_chunk modes"),
+    "texts": ("--chunk-tokens 200", "sizes"),
     "size": ("", "lines rooms layers insert query delete facade"),
     "readability": ("--package lightrag_jsonl/core", "nodes nodes_per_line functions code_lines"),
     "referee": (
@@ -102,6 +104,7 @@ DATA = {
         "text": "镭是一种元素。居里夫人发现了镭。",
     },
     "zh-cmrc2018/questions.jsonl.gz": {
+        "id": "Q",
         "question": "谁发现了镭？",
         "answers": ["居里夫人"],
         "supporting": ["D"],
@@ -198,6 +201,96 @@ def test_another_checkout_is_measured_by_the_scripts_of_this_one(
     (tmp_path / "other" / "benchmarks" / "speed.py").write_text("raise SystemExit(1)\n", "utf-8")
     monkeypatch.setattr(compare, "CHECKOUT", tmp_path / "here")
     assert [*compare._measured(tmp_path / "other", "speed", [])] == [("speed/10", 7.0)]
+
+
+def git(folder: Path, *arguments: str) -> None:
+    """Run git in a folder, as somebody who has no settings."""
+    settings = (
+        "-c",
+        "user.name=Ann",
+        "-c",
+        "user.email=ann@example.org",
+        "-c",
+        "commit.gpgsign=false",
+    )
+    subprocess.run(["git", *settings, *arguments], cwd=folder, check=True, capture_output=True)
+
+
+@pytest.fixture
+def history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A checkout with two commits, which `benchmarks.compare` takes for its own."""
+    if shutil.which("git") is None:
+        pytest.skip("needs git")
+    checkout = tmp_path / "checkout"
+    for name in compare.PACKAGE:
+        (checkout / name).mkdir(parents=True)
+    git(checkout, "init", "--quiet")
+    for state in ("first", "second"):
+        for name in compare.PACKAGE:
+            (checkout / name / "state.txt").write_text(state, "utf-8")
+        git(checkout, "add", ".")
+        git(checkout, "commit", "--quiet", "-m", state)
+    monkeypatch.setattr(compare, "CHECKOUT", checkout)
+    return checkout
+
+
+@pytest.mark.slow
+def test_the_commit_before_is_the_last_one_with_another_package(
+    history: Path, tmp_path: Path
+) -> None:
+    """With changes that are not committed it is the newest commit, without changes nothing is compared."""
+
+    def unpacked() -> str:
+        folder = tmp_path / "unpacked"
+        compare.unpack(compare.commit_before(), folder)
+        return (folder / "prompts_zh" / "state.txt").read_text("utf-8")
+
+    assert unpacked() == "first"
+    (history / "prompts_en" / "state.txt").write_text("third", "utf-8")
+    assert unpacked() == "second"
+    git(history, "checkout", "prompts_en")
+    git(history, "commit", "--quiet", "--allow-empty", "-m", "only words")
+    with pytest.raises(compare.NothingToCompareError, match="is the one of the commit before"):
+        compare.commit_before()
+
+
+@pytest.mark.slow
+def test_without_history_nothing_is_compared(
+    history: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The reason is printed, and it is no error: an archive of the project has no history."""
+    shutil.rmtree(history / ".git")
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(history.parent))
+    monkeypatch.setattr(sys, "argv", ["compare", "--most", "2"])
+    compare.main()
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("nothing compared: ")
+
+
+def test_twice_the_time_is_too_slow() -> None:
+    """Only CPU times count, each by its least values, which other work on the machine does not change."""
+    quick, slow = compare._compared([2.0, 9.0], [1.1, 1.0]), compare._compared([3.0], [1.0])
+    figures = {
+        "texts/5000/chunks": slow,
+        "texts/5000/insert_cpu_ms_per_chunk": quick,
+        "texts/5000/modes/mix/p50_cpu_ms": slow,
+    }
+    assert compare.too_slow(figures, 2.0) == ["texts/5000/modes/mix/p50_cpu_ms 3.0 times"]
+    assert compare.too_slow(figures, 3.5) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", ["carol", "notes"])
+def test_long_texts_have_what_their_questions_ask_for(text: str, shared_data: Path) -> None:
+    """Each question has its passages, and one of these holds the answer; a model has read nearly all passages."""
+    dataset = asked.LONG_TEXTS[text]()
+    contents = {passage.id: passage.content for passage in dataset.passages}
+    for question in dataset.questions:
+        supporting = " ".join([contents[id] for id in question.supporting])
+        assert name_key(question.answer) in name_key(supporting), question
+    read = sum(bool(passage.recorded) for passage in dataset.passages)
+    assert read > 0.95 * len(dataset.passages)
 
 
 def test_every_script_is_tested() -> None:
