@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
+from itertools import permutations
 from pathlib import Path
 from typing import Any, get_args
 
@@ -98,6 +99,29 @@ def test_the_code_of_a_page_runs(
         assert ("镭" if ".zh" in page.name else "radium") in capsys.readouterr().out
     if missing:
         pytest.skip(f"not installed: {', '.join(missing)}; the other blocks ran")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["README.md", "README.zh.md"])
+def test_the_blocks_of_a_readme_run_in_any_order(
+    name: str,
+    model: ScriptedServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A reader copies the one that is of use: each brings its imports, and needs nothing of another."""
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    monkeypatch.setenv("OPENAI_BASE_URL", model.base_url)
+    blocks = code_of(CHECKOUT / name)
+    assert len(blocks) > 1
+    for number, order in enumerate(permutations(blocks)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        monkeypatch.chdir(folder)
+        for block in order:
+            exec(ADDRESS.sub(model.base_url, block), {"__name__": "__main__"})
+            assert ("镭" if ".zh" in name else "radium") in capsys.readouterr().out
 
 
 @pytest.mark.slow

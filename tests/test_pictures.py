@@ -26,28 +26,15 @@ def script(name: str) -> ModuleType:
 @pytest.mark.slow
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_the_pictures_of_pages_are_current(language: Language, tmp_path: Path) -> None:
-    """Names, types, relations and descriptions of the pictures are those of the samples' records; if not:
+    """The answer with its marked claim, names, types and relations are those of the program today; if not:
     python docs/pictures/make.py
     """
     images = pytest.importorskip("PIL.Image", reason="needs the extra files")
     make = script("make")
 
     make.write_graph(tmp_path, language)
-    make.write_trace(tmp_path, language)
+    make.write_answer(tmp_path, language)
 
     for page in make.SIZES:
         picture = images.open(PICTURES / f"{page}-{language}.png")
         assert picture.info[make.DIGEST] == make.page_digest(tmp_path / f"{page}.html")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_the_picture_of_the_terminal_is_current(language: Language, tmp_path: Path) -> None:
-    """The terminal of a README shows what the commands print; if not: python docs/pictures/terminal.py"""
-    terminal = script("terminal")
-    terminal.fill_index(tmp_path / "kb", language)
-
-    lines = list(terminal.recorded(tmp_path, terminal.COMMANDS[language]))
-
-    picture = (PICTURES / f"terminal-{language}.svg").read_text(encoding="utf-8")
-    assert picture == terminal.drawn(lines)

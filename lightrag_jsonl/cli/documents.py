@@ -33,13 +33,14 @@ from lightrag_jsonl.cli.options import (
     read_chunks,
     read_mode,
     reading_options,
-    together,
+    upgrade_options,
 )
 from lightrag_jsonl.cli.output import (
     confirm,
     cost_words,
     emit,
     file_notes,
+    in_words,
     money_words,
     one_line,
     shown_path,
@@ -50,7 +51,7 @@ from lightrag_jsonl.cli.watching import FileChanges, file_stamps, watched_change
 from lightrag_jsonl.cluster import insert_on_ray
 from lightrag_jsonl.core.claims import GraphDifference
 from lightrag_jsonl.core.encoding import decoded
-from lightrag_jsonl.core.index_reports import FileNote, SkippedFile
+from lightrag_jsonl.core.index_reports import FileNote, ReadingState, SkippedFile
 from lightrag_jsonl.core.options import ReadMode
 from lightrag_jsonl.indexing.loading import (
     ADDRESS,
@@ -134,26 +135,13 @@ def read_stdin() -> str:
     return decoded(sys.stdin.buffer.read(), "stdin")
 
 
-upgrade_options = together(
-    option(
-        "--upgrade",
-        "Also read again what was read without this model or with an older prompt; prints an estimate first.",
-        is_flag=True,
-    ),
-    option("--yes", "Start the upgrade without confirmation.", is_flag=True),
-    option(
-        "--max-tokens", "End the upgrade after so many input and output tokens together.", POSITIVE
-    ),
-)
-
-
 @command(
     click.argument("files", nargs=-1, required=True),
     models,
     upgrade_options,
     option(
         "--sync",
-        "Also remove documents whose files are gone from the folders; say what changed.",
+        "Also remove documents whose files are gone.",
         is_flag=True,
     ),
     further(
@@ -194,15 +182,13 @@ def insert_command(
     """Read files, folders or a text from stdin (-) into an index.
 
     The index is made if there is none. Known documents are skipped; a known id (a file's is its
-    path) with another text replaces the document. Kinds of files: docs/files.md.
-
-    More options: `lightrag-jsonl help models`, `help reading`, `help limits`.
+    path) with another text replaces the document. Kinds of files: docs/files.md. More options:
+    `lightrag-jsonl help models`, `help reading`, `help limits`.
 
     \b
     Examples:
       lightrag-jsonl insert -w kb notes/ report.pdf
       lightrag-jsonl insert -w kb -l zh --llm qwen3:8b 三国演义.txt
-      cat notes/*.txt | lightrag-jsonl insert -w kb --id notes -
     """
     _check_combination(
         ray=ray is not None,
@@ -507,7 +493,12 @@ def status_command(rag: LightRAG) -> CommandOutput:
     spent = status.extraction.usage
     money = money_words(rag, spent).removeprefix(", ")
     notes = [f"spent on reading: {money}"] if money else []
-    return CommandOutput(status, notes=notes)
+    shown = status
+    if status.reading.read == "all" and not status.reading.questions:
+        shown = replace(
+            status, reading=ReadingState()
+        )  # of use only where a question has chunks read
+    return CommandOutput(status, in_words(shown), notes=notes)
 
 
 @index_command(
@@ -523,7 +514,7 @@ def documents_command(rag: LightRAG, limit: int | None, offset: int) -> CommandO
     documents = rag.documents(limit=limit, offset=offset)
     rows = [replace(document, id=shown_path(document.id)) for document in documents]
     display = table(
-        rows, "id", "state", "chunks", "characters", "title", "source", "content_keywords"
+        rows, "id", "title", "state", "chunks", "characters", "source", "content_keywords"
     )
     return CommandOutput(documents, display)
 

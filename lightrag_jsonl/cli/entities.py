@@ -12,6 +12,7 @@ from lightrag_jsonl.cli.group import CommandOutput, index_command, main
 from lightrag_jsonl.cli.options import NON_NEGATIVE, POSITIVE, models, option, together
 from lightrag_jsonl.cli.output import confirm, cost_words, one_line, table, width, wrapped
 from lightrag_jsonl.core.claims import DatedClaim
+from lightrag_jsonl.core.display import without_bullets
 from lightrag_jsonl.core.languages import STATING_NOTHING
 from lightrag_jsonl.core.types import UNKNOWN_TYPE, Relation
 from lightrag_jsonl.curation.duplicates import groups
@@ -71,7 +72,7 @@ def show_command(rag: LightRAG, name: str, limit: int) -> CommandOutput:
     )
     parts = [
         "\n".join(filter(None, [names, also])),
-        wrapped(entity.description),
+        wrapped(without_bullets(entity.description)),
         "\n".join(filter(None, [_narrow_table(rows), unlisted])),
         "\n".join(
             ["documents", *[f"  {one_line(title, ENTITY_COLUMNS - 2)}" for title in documents]]
@@ -92,7 +93,7 @@ def _neighbour_row(relation: Relation, name: str) -> dict[str, str]:
     return {
         "relation": direction,
         "name": relation.target if is_source else relation.source,
-        "sentence": relation.description,
+        "sentence": without_bullets(relation.description),
     }
 
 

@@ -16,6 +16,7 @@ from lightrag_jsonl.cli.options import (
     read_mode,
     reading_options,
     together,
+    upgrade_options,
 )
 
 HELP_COLUMNS: Final = 80
@@ -52,12 +53,14 @@ in ./lightrag-jsonl.toml. In the page (`serve`), a model can be set and tested.
         options=models,
     ),
     "reading": Topic(
-        summary="how texts are cut and read, and limits of files",
+        summary="how texts are cut and read, upgrades, and limits of files",
         text="""\
 These belong to `insert`, and the index remembers the first group. A file above
 a limit is not read, and named with the reason.
 """,
-        options=together(reading_options, read_mode, read_chunks, file_limit_options),
+        options=together(
+            reading_options, read_mode, read_chunks, upgrade_options, file_limit_options
+        ),
     ),
     "limits": Topic(
         summary="how many calls and tokens a command may use",

@@ -120,7 +120,7 @@ def _take_file_limits(parameters: Parameters) -> FileLimits:
 
 working_dir = option(
     "-w --working-dir",
-    "The folder of the index, or a PostgreSQL URL (default kb); several -w are asked as one index.",
+    "An index: folder or PostgreSQL URL (default kb).",
     multiple=True,
     callback=_index_address,
 )
@@ -136,7 +136,7 @@ llm_for = further(
     multiple=True,
     callback=_task_models,
 )
-base_url = option(
+base_url = further(
     "--base-url", "The endpoint of the model (default: OPENAI_BASE_URL, or OpenAI's)."
 )
 embedder = further(
@@ -159,7 +159,7 @@ check = further(
 )
 language = option(
     "-l --language",
-    "en, zh, or another such as fr (default en); the index remembers it.",
+    "en (default), zh, or another such as fr; remembered.",
 )
 prompts_folder = further(
     "--prompts",
@@ -209,7 +209,7 @@ file_limit_options = collected(
     _take_file_limits,
     option(
         "--exclude",
-        "Leave out what matches, as in a .gitignore; may be repeated.",
+        "Leave out what matches (as .gitignore; repeatable).",
         multiple=True,
     ),
     further(
@@ -224,7 +224,18 @@ file_limit_options = collected(
     further("--max-file-cells", "Cells in one table (default 20 million).", POSITIVE),
     further("--max-file-pages", "Pages, slides or sheets in one file (default 100,000).", POSITIVE),
 )
-read_mode = option(
+upgrade_options = together(
+    further(
+        "--upgrade",
+        "Also read again what was read without this model or with an older prompt; prints an estimate first.",
+        is_flag=True,
+    ),
+    further("--yes", "Start the upgrade without confirmation.", is_flag=True),
+    further(
+        "--max-tokens", "End the upgrade after so many input and output tokens together.", POSITIVE
+    ),
+)
+read_mode = further(
     "--read",
     "When the model reads a chunk: all (every chunk, when it is inserted; of a new index) or asked (when a "
     "question finds it). The index remembers it.",

@@ -20,7 +20,7 @@ from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.tools.prices import READING_TASKS, cost_of_tasks
 
 CELL_COLUMNS = 60  # in tables, but for the first column, which holds ids
-LEAST_COLUMNS = 8  # of such a cell, where a terminal is too narrow for the table
+LEAST_COLUMNS = 16  # of such a cell, where a terminal is too narrow for the table
 GAP = "  "  # between columns
 LONGEST_LIST = 3  # items; of a longer list in a field, the number is shown
 SHOWN_REASONS = 20

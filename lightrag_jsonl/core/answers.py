@@ -12,12 +12,21 @@ from lightrag_jsonl.core.citation_markers import (
     without_citations,
 )
 from lightrag_jsonl.core.claims import Conflict
-from lightrag_jsonl.core.display import html_table, with_short_repr, without_marks
+from lightrag_jsonl.core.display import html_table, with_short_repr, without_bullets, without_marks
 from lightrag_jsonl.core.languages import FIXED_WORDS, FixedWords, known_language
 from lightrag_jsonl.core.names import nfkc_casefold
 from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.text import clipped_at_mark, clipped_at_word
-from lightrag_jsonl.core.types import Chunk, Entity, Excerpt, Kind, Mode, Relation, relation_rows
+from lightrag_jsonl.core.types import (
+    HEADING_SEPARATOR,
+    Chunk,
+    Entity,
+    Excerpt,
+    Kind,
+    Mode,
+    Relation,
+    relation_rows,
+)
 from lightrag_jsonl.core.usage import Usage
 
 QUOTE_LENGTH = 160  # characters of a quoted sentence
@@ -467,7 +476,7 @@ def source_lines(
 
 def _quoted_sentence(citation: Citation, words: FixedWords, *, beside: str) -> str:
     """The sentence of a citation in quotation marks; "" for none, and for one that the text `beside` it has."""
-    sentence = clipped_at_word(without_marks(citation.text), QUOTE_LENGTH)
+    sentence = clipped_at_word(without_bullets(citation.text), QUOTE_LENGTH)
     if not sentence or sentence.removesuffix("…") in beside:
         return ""
     return words.quote.format(sentence)
@@ -476,7 +485,8 @@ def _quoted_sentence(citation: Citation, words: FixedWords, *, beside: str) -> s
 def _place(citation: Citation, label: str, words: FixedWords) -> str:
     """The document, the heading path, the page, the date and the index of a citation, on one line."""
     page = words.page.format(citation.page) if citation.paged else ""
-    parts = dict.fromkeys((label, citation.heading, page, citation.date or "", citation.index))
+    heading = citation.heading.removeprefix(f"{label}{HEADING_SEPARATOR}")
+    parts = dict.fromkeys((label, heading, page, citation.date or "", citation.index))
     return " ".join(words.comma.join(filter(None, parts)).split())
 
 

@@ -33,11 +33,19 @@ _TEXT_MARKS = pattern_of(
 _MARK = pattern_of(r"[\[<>*_`#]")  # each mark has one; found in a tenth of the time
 
 
+_BULLET = pattern_of(r"^[^\S\n]*[-*+•][^\S\n]+", re.MULTILINE)
+
+
 def without_marks(text: str) -> str:
     """A text without the marks of Markdown and HTML, for people to read."""
     if _MARK.search(text) is None:
         return text
     return _TEXT_MARKS.sub(lambda mark: mark["text"] or mark["note"] or "", text)
+
+
+def without_bullets(text: str) -> str:
+    """A sentence of a document for people: without marks, and without the bullets of a list."""
+    return _BULLET.sub("", without_marks(text))
 
 
 def short_repr(value: Any) -> str:

@@ -517,6 +517,10 @@ class JobQueue:
         if ended.state == "done" and ended.details.get("purge"):
             ended.details = {"purge": True, "documents": len(ended.details["ids"])}
         await self._save_ended(ended)
+        job.report = ended.report
+        job.error = ended.error
+        job.details = ended.details
+        job.ended_at = ended.ended_at
         job.state = ended.state
 
     async def _save_ended(self, job: Job) -> None:

@@ -31,9 +31,10 @@ Point: TypeAlias = tuple[float, int]
 
 @dataclass(frozen=True, slots=True)
 class CitedNumber:
-    """A number in an answer, and why the claim before the number is marked; "" for no mark."""
+    """A number in an answer; the verdict on the claim before the number and its reason, "" for no mark."""
 
     number: int
+    verdict: str = ""
     reason: str = ""
 
 
@@ -106,18 +107,18 @@ def layout(edges: Sequence[Edge]) -> tuple[Size, dict[str, Point]]:
 
 def _answer_parts(trace: Trace) -> Iterator[str | CitedNumber]:
     """The text between the citations of an answer, and the cited numbers."""
-    reasons = {
-        (claim.marker, claim.number): claim.reason or claim.verdict
-        for claim in trace.claims
-        if claim.is_marked
-    }
+    marked = {(claim.marker, claim.number): claim for claim in trace.claims if claim.is_marked}
     pieces, _ = split_citations(trace.answer or "")
     for piece in pieces:
         if isinstance(piece, str):
             yield piece
             continue
         for number in piece.numbers:
-            yield CitedNumber(number, reasons.get((piece.start, number), ""))
+            claim = marked.get((piece.start, number))
+            if claim is None:
+                yield CitedNumber(number)
+            else:
+                yield CitedNumber(number, claim.verdict, claim.reason or claim.verdict)
 
 
 def _cited_pieces(chunk: Chunk, citations: Sequence[Citation]) -> Iterator[tuple[str, str]]:

@@ -20,7 +20,7 @@ from lightrag_jsonl.providers.offline.markup import HEADING, without_markup
 from lightrag_jsonl.providers.offline.words import VERB_BASES
 
 LONGEST_QUOTE = 800  # characters of one sentence; of a longer one the beginning
-_ITEM_MARK = pattern_of(r"\A\s*(?:[-*•·●▪]|\[[ xX]\])\s+(?:\[[ xX]\]\s+)?")
+_ITEM_MARK = pattern_of(r"\A\s*(?:[-*•·●▪]|\d{1,2}[.)．]|\[[ xX]\])\s+(?:\[[ xX]\]\s+)?")
 _SPACE_OF_TAG = pattern_of(r" (?=[.,;:!?](?:\s|\Z))")  # "<b>now</b>." without its tags
 _TABLE_RULE = pattern_of(r"[\s|:+-]+")
 _TABLE_RULE_BELOW = pattern_of(r"\s*\n[ \t|:+]*-[ \t|:+-]*(?:\n|\Z)")

@@ -1,7 +1,8 @@
 // The first screen: the first file of an empty index, and what a collection is about with questions to begin with.
 
 import { get, indexPath, post } from "./api.js";
-import { guarded, h } from "./dom.js";
+import { Busy, guarded, h } from "./dom.js";
+import { plain } from "./markdown.js";
 import { openCitations } from "./passage.js";
 import { linkTo } from "./route.js";
 import { modelLine } from "./settings.js";
@@ -55,13 +56,15 @@ export class Beginning {
     const heading = h("div", {}, h("h1", { t: "ask_title" }), h("p", { class: "soft", t: "ask_hint" }));
     const about = h("div", { class: "about" });
     if (!this.#place.querySelector(".about")) this.#place.replaceChildren(heading, about, this.#reading);
-    const beginning = await get(indexPath("/beginning"));
+    const busy = new Busy("looking");
+    if (!about.hasChildNodes()) about.append(busy.element);
+    const beginning = await get(indexPath("/beginning")).finally(() => busy.end());
     const { sentences, names, questions } = beginning;
     const isNew = this.#shown !== JSON.stringify(beginning) || !this.#place.querySelector(".about")?.hasChildNodes();
     this.#shown = JSON.stringify(beginning);
     if (isNew) this.#place.querySelector(".about")?.replaceChildren(...[
       questions.length && h("section", {}, h("h2", { t: "begin_with" }), h("ul", { class: "questions" }, questions.map((question) => h("li", {}, h("button", { onclick: () => this.#ask(question) }, question))))),
-      sentences.length && h("section", {}, h("h2", { t: "what_it_says" }), h("ul", { class: "list" }, sentences.map((one) => h("li", {}, h("button", { class: "line", onclick: () => openCitations([one]) }, h("span", {}, h("span", { class: "ink" }, one.text), h("span", { class: "soft small block" }, one.document))))))),
+      sentences.length && h("section", {}, h("h2", { t: "what_it_says" }), h("ul", { class: "list" }, sentences.map((one) => h("li", {}, h("button", { class: "line", onclick: () => openCitations([one]) }, h("span", {}, h("span", { class: "ink" }, plain(one.text)), h("span", { class: "soft small block" }, one.document))))))),
       names.length && h("section", {}, h("h2", { t: "main_names" }), h("p", { class: "chips" }, names.map(({ name }) => h("a", { class: "chip", href: linkTo("graph", "entity", name) }, name)))),
     ].filter(Boolean));
     if (this.#wasEmpty) {

@@ -7,8 +7,9 @@ import { format, listed, t } from "./strings.js";
 import { dropZone, Progress } from "./uploads.js";
 
 const STATES = ["", "done", "partial", "failed", "pending"];
-const PAGE = 25;
+const PAGE = 50;
 const PASSAGES = 20; // of a document that are shown at once
+const TROUBLES = ["empty", "partial", "failed"]; // which are named only where there are some
 const FEW = 3; // files, whose jobs are shown one by one
 
 let parts;
@@ -34,13 +35,15 @@ export function startDocuments() {
     one: h("article", { class: "column", hidden: true }),
   };
   const head = ["name", "kind", "size", "state", "date"].map((key) => h("th", { scope: "col", t: key }));
+  parts.table = h("div", { class: "rows" },
+    h("div", { class: "row" }, parts.search, parts.state, parts.remove, parts.retry),
+    h("div", { class: "wide" }, h("table", { class: "documents" }, h("thead", {}, h("tr", {}, h("td", {}, parts.all), head)), parts.rows)),
+    parts.none, parts.pages, h("h2", { t: "health" }), parts.health);
   parts.list = h("div", { class: "rows" },
     h("h1", { class: "offscreen", t: "documents" }),
     dropZone(h("p", { t: "drop" }), (count) => showList(count)), parts.reading,
     h("details", {}, h("summary", { t: "jobs" }), parts.noJobs, parts.jobs),
-    h("div", { class: "row" }, parts.search, parts.state, parts.remove, parts.retry),
-    h("div", { class: "wide" }, h("table", { class: "documents" }, h("thead", {}, h("tr", {}, h("td", {}, parts.all), head)), parts.rows)),
-    parts.none, parts.pages, h("h2", { t: "health" }), parts.health);
+    parts.table);
   $("#documents").replaceChildren(parts.list, parts.one);
   progress = new Progress(parts.reading, seen);
 }
@@ -79,10 +82,13 @@ const list = guarded(async () => {
   const chosen = new Set(selected());
   const open = new Set([...parts.rows.querySelectorAll("details[open]")].map(({ dataset }) => dataset.id));
   parts.rows.replaceChildren(...items.map((one) => row(one, chosen, open)));
+  parts.table.hidden = !total && !params.q && !params.state;
   parts.none.hidden = total > 0;
-  parts.none.replaceChildren(h("span", { t: params.q || params.state ? "no_matches" : "no_documents" }));
+  parts.none.replaceChildren(h("span", { t: "no_matches" }));
   const turn = (t, by, possible) => h("button", { t, disabled: !possible, onclick: () => list((offset += by)) });
-  const buttons = [`${offset + 1}–${offset + items.length} / ${format(total)}`, turn("previous", -PAGE, offset > 0), turn("next", PAGE, offset + PAGE < total)];
+  const last = Math.ceil(total / PAGE);
+  const number = h("input", { type: "number", min: 1, max: last, value: offset / PAGE + 1, label: "page_number", onchange: ({ target }) => target.validity.valid && target.value && list((offset = (target.value - 1) * PAGE)) });
+  const buttons = [turn("previous", -PAGE, offset > 0), number, `/ ${format(last)}`, turn("next", PAGE, offset + PAGE < total), h("span", { class: "soft" }, `${format(offset + 1)}–${format(offset + items.length)} / ${format(total)}`)];
   parts.pages.replaceChildren(...(total > PAGE ? buttons : []));
   choose();
 });
@@ -123,8 +129,8 @@ function row(one, chosen, open) {
   const box = h("input", { type: "checkbox", value: one.id, label: "select_one", n: title, "data-title": title, onchange: choose });
   box.checked = chosen.has(one.id);
   return h("tr", {}, h("td", {}, box),
-    h("td", {}, h("a", { href: linkTo("documents", one.id) }, title), fileName(one.source) !== title && h("span", { class: "soft small file" }, fileName(one.source)), problems(one.failures, one.id, open.has(one.id))),
-    h("td", {}, kindOf(one)), h("td", { class: "number-cell" }, format(one.characters)), h("td", {}, badge(one.state)), h("td", {}, one.date ?? ""));
+    h("td", {}, h("a", { href: linkTo("documents", one.id) }, title), fileName(one.source) !== title && h("span", { class: "soft small file" }, fileName(one.source)), one.date && h("span", { class: "soft small narrow" }, one.date), problems(one.failures, one.id, open.has(one.id))),
+    h("td", {}, kindOf(one) || h("span", { t: "kind_text" })), h("td", { class: "number-cell" }, format(one.characters)), h("td", {}, badge(one.state)), h("td", {}, one.date ?? ""));
 }
 
 // A document: what is known of it, and its passages.
@@ -197,7 +203,8 @@ async function status() {
   if (usage.calls) Object.assign(counts, { model_calls: usage.calls, tokens: usage.input_tokens + usage.output_tokens });
   const refused = Object.entries(extraction.rejections).map(([reason, n]) =>
     h("li", {}, h("span", { t: "refused" }), ` (${reason.replaceAll("_", " ")}): ${format(n)}`));
-  parts.health.replaceChildren(...Object.entries(counts).map(([key, n]) => h("li", {}, count(key, n))),
+  const told = Object.entries(counts).filter(([key, n]) => n || !TROUBLES.includes(key));
+  parts.health.replaceChildren(...told.map(([key, n]) => h("li", {}, count(key, n))),
     ...(cost ? [h("li", { t: "cost", n: `${cost.amount.toFixed(4)} ${cost.currency}` })] : []), ...refused);
   return documents;
 }

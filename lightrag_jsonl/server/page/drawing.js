@@ -7,7 +7,7 @@ import { h } from "./dom.js";
 import { listed } from "./strings.js";
 
 const MOST_NODES = 500;
-const CROWD = 60; // nodes, among which one is shown from nearer
+const [NEAREST, FURTHEST] = [0.5, 2]; // shares of the drawing that are shown around a chosen node
 const FULL_WIDTH = 560; // pixels; nodes are smaller in a narrower drawing
 // The colors of the most frequent types, in the order of `export graph.html`, and of all others.
 const COLORS = ["#2f7ed8", "#d1495b", "#3a9d6e", "#c98a1b", "#8e6bbf", "#2a9aa8", "#b5654a"];
@@ -37,11 +37,17 @@ const PLACES = [
 // Write a node's name at one of its places.
 function drawName(context, node, { labelSize, labelFont, labelColor }, place = PLACES[0]) {
   Object.assign(context, { font: `${labelSize}px ${labelFont}`, fillStyle: labelColor.color, textAlign: "left" });
-  const [left, top] = place(node, context.measureText(node.label).width, labelSize);
+  const { width } = context.measureText(node.label);
+  const [left, top] = inside(context, place(node, width, labelSize), width);
   context.fillText(node.label, left, top + labelSize);
 }
 
 const GAP = 6; // pixels between two names side by side: Chinese names would read as one
+
+// A place of a name, moved sideways so that the border of the drawing does not cut the name.
+function inside({ canvas }, [left, top], width) {
+  return [Math.max(GAP, Math.min(left, canvas.clientWidth - width - GAP)), top];
+}
 
 const RING = 4; // pixels between a chosen node and the ring around it
 
@@ -56,7 +62,7 @@ function drawRing(context, { x, y, size }) {
 function nameBox(context, node, { labelSize, labelFont }, place) {
   context.font = `${labelSize}px ${labelFont}`;
   const { width } = context.measureText(node.label);
-  const [left, top] = place(node, width, labelSize);
+  const [left, top] = inside(context, place(node, width, labelSize), width);
   return { left: left - GAP / 2, right: left + width + GAP / 2, top, bottom: top + labelSize };
 }
 
@@ -155,7 +161,14 @@ export class Drawing {
 
   #toCenter() {
     const place = this.#graph.hasNode(this.#centered) && this.#sigma?.getNodeDisplayData(this.#centered);
-    if (place) this.#sigma.getCamera().animate({ x: place.x, y: place.y, ratio: this.#graph.order > CROWD ? 0.6 : 1 });
+    if (place) this.#sigma.getCamera().animate({ x: place.x, y: place.y, ratio: this.#reach(place) });
+  }
+
+  // How much of the drawing is shown around the chosen node: its neighbours are in view, and little more.
+  #reach({ x, y }) {
+    const neighbours = this.#graph.neighbors(this.#centered).map((key) => this.#sigma.getNodeDisplayData(key));
+    const furthest = Math.max(0, ...neighbours.map((place) => Math.max(Math.abs(place.x - x), Math.abs(place.y - y))));
+    return Math.min(FURTHEST, Math.max(NEAREST, 2 * furthest));
   }
 
   // Show the entities of one type only, and the chosen one; all for "".

@@ -15,6 +15,7 @@ const FIRST_LINES = 3; // of a description; the rest is folded
 const ON_TIMELINE = 8; // dated statements beside an entity; the rest is in its history
 const AROUND = 40; // relations that a click adds at most
 const TITLE_NAMES = 3; // of a community without a report
+const UNKNOWN = "unknown"; // the type of an entity that no model has read
 const MOST_AROUND = 500; // that the server lists
 const MOST_HOMONYMS = 500; // likewise
 
@@ -39,7 +40,7 @@ export function startGraph() {
     total: h("p", { class: "soft", role: "status" }),
     found: h("ul", { class: "list" }),
     canvas: h("div", { class: "canvas tall", role: "img", label: "graph_drawing" }),
-    legend: h("div", { class: "chips grow" }),
+    legend: h("div", { class: "chips grow legend" }),
     about: h("aside", { class: "side" }),
   };
   const link = (key, ...place) => h("button", { t: key, onclick: () => go("graph", ...place) });
@@ -61,7 +62,7 @@ export const showGraph = guarded(async ([place, name] = []) => {
   const round = ++told;
   const counts = Object.entries(await get(indexPath("/types")));
   setTypes(counts.map(([type]) => type));
-  const options = counts.map(([type, n]) => h("option", { value: type }, `${type} (${format(n)})`));
+  const options = counts.map(([type, n]) => h("option", { value: type }, typeWords(type), ` (${format(n)})`));
   const chosen = parts.type.value;
   parts.type.replaceChildren(h("option", { value: "", t: "all_types" }), ...options);
   parts.type.value = chosen;
@@ -78,7 +79,8 @@ const showOverview = guarded(async (round = ++told) => {
     drawing.add(entities, relations);
     showLegend();
   }
-  if (!entities.length) return tell(round, emptyGraph());
+  $("#graph").classList.toggle("bare", !entities.length);
+  if (!entities.length) return tell(round, ...emptyGraph());
   tell(round,
     h("h2", { t: "overview" }),
     h("p", { class: "soft", t: communities.length ? "communities_hint" : "choose_entity" }),
@@ -91,12 +93,13 @@ const showOverview = guarded(async (round = ++told) => {
 // What was said about an entity, as a line of time.
 const showHistory = guarded(async (name) => {
   const round = ++told;
-  const claims = await get(indexPath("/history"), { name });
+  const [claims] = await Promise.all([get(indexPath("/history"), { name }), drawNeighbourhood(name)]);
+  drawing.center(name);
   tell(round,
+    h("p", {}, h("a", { href: linkTo("graph", "entity", name), t: "back_to", n: name })),
     h("h2", { t: "history_of", n: name }),
     h("p", { class: "soft", t: "history_hint" }),
     h("ol", { class: "timeline" }, distinct(claims).map((claim) => h("li", {}, claimLine(claim)))),
-    h("p", {}, h("a", { href: linkTo("graph", "entity", name) }, name)),
   );
 });
 
@@ -120,10 +123,10 @@ const showHomonyms = guarded(async (name = "") => {
   const homonyms = name ? all.filter((homonym) => homonym.name === name) : all;
   const none = name ? "homonym_none" : "homonyms_none";
   tell(round,
+    ...(name ? [h("p", {}, h("a", { href: linkTo("graph", "entity", name), t: "back_to", n: name }))] : []),
     h("h2", { t: "homonyms" }),
     h("p", { class: "soft", t: homonyms.length ? "homonyms_hint" : none, n: name }),
     ...homonyms.map(homonymCard),
-    ...(name ? [h("p", {}, h("a", { href: linkTo("graph", "entity", name) }, name))] : []),
   );
 });
 
@@ -152,7 +155,7 @@ function distinct(claims) {
 // When a claim holds, what it says, and the document; it opens the passage.
 function claimLine(claim) {
   const { subject, predicate, value, text, document } = claim;
-  const words = text || [subject, predicate, value].filter(Boolean).join(" → ");
+  const words = plain(text) || [subject, predicate, value].filter(Boolean).join(" → ");
   return h("button", { class: "line claim-line", onclick: () => openCitations([claim]) },
     h("span", { class: "grow" }, h("b", {}, dates(claim)), h("span", { class: "block" }, words), h("span", { class: "soft small block" }, document)));
 }
@@ -183,7 +186,9 @@ function reset() {
 }
 
 // What to do where the index has no entity.
-const emptyGraph = () => h("div", {}, h("h2", { t: "graph_empty" }), h("p", { class: "soft", t: "graph_empty_hint" }), h("p", {}, h("a", { href: "#documents", t: "documents" })));
+const emptyGraph = () => [h("h2", { t: "graph_empty" }), h("p", { class: "soft", t: "graph_empty_hint" }), h("p", {}, h("button", { class: "main", t: "add_documents", onclick: () => go("documents") }))];
+
+const typeWords = (type) => h("span", type === UNKNOWN ? { t: "type_unknown" } : {}, type === UNKNOWN ? "" : type);
 
 const chooseEntity = () => h("p", { class: "soft", t: "choose_entity" });
 
@@ -200,17 +205,23 @@ const find = guarded(async () => {
   if (round !== searched) return; // the user has typed on
   parts.total.replaceChildren(h("span", { t: total ? "found" : "no_matches", n: format(total) }));
   parts.found.replaceChildren(...items.map((one) =>
-    line(() => choose(one.name), h("span", { class: "grow" }, h("b", {}, one.name), ` ${one.type}`), format(one.degree))));
+    line(() => choose(one.name), h("span", { class: "grow" }, h("b", {}, one.name), one.type !== UNKNOWN && ` ${one.type}`), format(one.degree))));
 });
 
-// An entity: what it is, its relations with what is said of them, its documents, and its place in the drawing.
-const showEntity = guarded(async (name, limit = AROUND) => {
-  const round = ++told;
+// Add an entity and its strongest relations to the drawing.
+async function drawNeighbourhood(name, limit = AROUND) {
   const { entity, relations, neighbours, total } = await get(indexPath("/neighbourhood"), { name, limit });
   const center = { name: entity.name, type: entity.type, degree: total };
   const drawn = relations.map((one) => ({ ...one, predicate: listed(one.keywords) }));
   if (!drawing.add([center, ...neighbours], drawn, entity.name)) notify({ message: t("full") });
   showLegend();
+  return { entity, drawn, total };
+}
+
+// An entity: what it is, its relations with what is said of them, its documents, and its place in the drawing.
+const showEntity = guarded(async (name, limit = AROUND) => {
+  const round = ++told;
+  const { entity, drawn, total } = await drawNeighbourhood(name, limit);
   document.title = `${entity.name} · ${t("graph")}`;
   const items = drawn.map((one) => relationItem(one, entity.name));
   const documents = h("div", {});
@@ -277,5 +288,5 @@ function changed(oldName, newName) {
 function chip(type) {
   const dot = h("span", { class: "dot" });
   dot.style.background = colorOf(type);
-  return h("span", { class: "chip" }, dot, type);
+  return h("span", { class: "chip" }, dot, typeWords(type));
 }
