@@ -7,8 +7,7 @@ from typing import Literal
 from lightrag_jsonl.core.display import with_short_repr
 from lightrag_jsonl.core.names import nfkc_casefold
 from lightrag_jsonl.core.sentences import sentence_spans
-from lightrag_jsonl.core.stop_words import GRAMMAR_WORDS
-from lightrag_jsonl.core.terms import search_terms, stem
+from lightrag_jsonl.core.terms import claim_stems
 
 LEAST_SHARED = 0.5  # of the words of a description, in the sentence taken for it
 
@@ -98,8 +97,3 @@ def statement_span(text: str, names: Sequence[str], description: str) -> tuple[i
         return None
     _, _, start, end = min(candidates)
     return start, end
-
-
-def claim_stems(text: str) -> frozenset[str]:
-    """The words of a text without their endings, and without words of grammar."""
-    return frozenset([stem(term) for term in search_terms(text) if term not in GRAMMAR_WORDS])

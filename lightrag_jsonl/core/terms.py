@@ -7,6 +7,7 @@ from lightrag_jsonl.core.cjk import CJK, is_cjk
 from lightrag_jsonl.core.names import QUOTE_FORMS, nfkc_casefold
 from lightrag_jsonl.core.numbered_parts import chinese_parts, english_parts, numbered_lines
 from lightrag_jsonl.core.patterns import pattern_of
+from lightrag_jsonl.core.stop_words import GRAMMAR_WORDS
 
 
 def search_terms(text: str) -> list[str]:
@@ -43,6 +44,11 @@ def stem(term: str) -> str:
     if len(word) > 6 and word.endswith("ery"):  # "discovery" meets "discover"
         return word[:-1]
     return word.removesuffix("e") if len(word) > 3 else word
+
+
+def claim_stems(text: str) -> frozenset[str]:
+    """The words of a text without their endings, and without words of grammar."""
+    return frozenset([stem(term) for term in search_terms(text) if term not in GRAMMAR_WORDS])
 
 
 def _singular(noun: str) -> str:
@@ -93,9 +99,7 @@ _RUN = pattern_of(
 def _terms(text: str, *, endings: bool) -> list[str]:
     if text.isascii():  # a quarter of the time; most English text is
         words = _ASCII_WORD.findall(text.lower())
-        if "'" not in text:
-            return words
-        return [_closed_up(word) if "'" in word else word for word in words]
+        return words if "'" not in text else [_closed_up(word) for word in words]
     plain = nfkc_casefold(text).translate(QUOTE_FORMS)
     if _UNSPACED.search(plain) is None:  # English text with typographic marks
         return [_closed_up(word) if "'" in word else word for word in _WORD.findall(plain)]

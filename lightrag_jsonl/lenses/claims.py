@@ -16,12 +16,11 @@ from functools import cached_property, lru_cache
 from threading import Lock
 from typing import TypeAlias
 
-from lightrag_jsonl.core.claims import claim_stems
 from lightrag_jsonl.core.dates import first_day, last_day
 from lightrag_jsonl.core.languages import STATING_NOTHING
 from lightrag_jsonl.core.names import name_key, nfkc_casefold
 from lightrag_jsonl.core.patterns import pattern_of
-from lightrag_jsonl.core.terms import search_terms
+from lightrag_jsonl.core.terms import claim_stems, search_terms
 from lightrag_jsonl.core.types import Kind, RelationMention
 from lightrag_jsonl.core.written_dates import find_dates
 from lightrag_jsonl.storage.rows import EntityMentionRow, RelationMentionRow, RowIds

@@ -649,8 +649,7 @@ def checked_texts(texts: Iterable[str]) -> list[str]:
     ids = list(texts)
     for id in ids:
         if not isinstance(id, str):
-            advice = ": a list of them is given as *ids" if isinstance(id, Iterable) else ""
-            raise TypeError(f"an id is a text, not {type(id).__name__}{advice}")
+            raise TypeError(f"an id is a text, not {type(id).__name__}; a list is given as *ids")
         if sanitize(id) != id:
             raise NotFoundError(f"no such document: {id!r}")
     return ids

@@ -15,7 +15,7 @@ from lightrag_jsonl.core.names import nfkc_casefold
 from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.sentences import sentence_spans
 from lightrag_jsonl.core.stop_words import GRAMMAR_WORDS
-from lightrag_jsonl.core.terms import search_terms, stem
+from lightrag_jsonl.core.terms import claim_stems, search_terms, stem
 from lightrag_jsonl.tracing.claim_facts import (
     ClaimFact,
     capitalized_words,
@@ -31,15 +31,6 @@ _LATIN_LETTERS = pattern_of("[A-Za-z]+")
 _INITIAL = pattern_of(r"\b[A-Z](?=\w)")
 _NEAR = 0.5  # of the words of a claim, in a sentence about the same
 _ALIKE = 2 / 3  # in a sentence that says the same, perhaps without a "not"
-
-
-def content_stems(text: str) -> frozenset[str]:
-    """The stems of the words of a text, without words of grammar."""
-    return frozenset([_stem(term) for term in search_terms(text) if term not in GRAMMAR_WORDS])
-
-
-def _stem(term: str) -> str:
-    return stem(term) if term.isascii() else term
 
 
 @lru_cache(400)
@@ -84,11 +75,8 @@ class _ReadText:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        words = Counter(search_terms(text))
-        self.counts: Counter[str] = Counter()  # of each stem of content
-        for word, count in words.items():
-            if word not in GRAMMAR_WORDS:
-                self.counts[_stem(word)] += count
+        words = [term for term in search_terms(text) if term not in GRAMMAR_WORDS]
+        self.counts = Counter(map(stem, words))  # of each stem of content
 
     @cached_property
     def sentences(self) -> tuple[PassageSentence, ...]:
@@ -99,9 +87,7 @@ class _ReadText:
             place = bisect_right(headings, end - 1) - 1
             is_heading = place >= 0 and start <= headings[place] < end
             is_heading = is_heading or _stands_alone(text, start, end)
-            sentences.append(
-                PassageSentence(start, end, content_stems(text[start:end]), is_heading)
-            )
+            sentences.append(PassageSentence(start, end, claim_stems(text[start:end]), is_heading))
         return tuple(sentences)
 
     @cached_property
@@ -145,7 +131,7 @@ class CitedPassages:
 
     def window(self, claim: str) -> "Window | None":
         """The sentences nearest to a claim with their neighbours; None if none shares a word with it."""
-        terms = content_stems(claim)
+        terms = claim_stems(claim)
         weights = self._weights(terms)
         best: list[tuple[float, int, int]] = []  # the negated score, the text, the sentence
         for bound, number in sorted(self._bounds(weights)):

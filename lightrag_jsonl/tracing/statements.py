@@ -23,10 +23,7 @@ _LEADING = pattern_of(rf"(?:[\s\"'”’」』]|{CITATION_MARKER.pattern})*".rep
 _MARKER_BEHIND = pattern_of(rf"[^\S\n]*{CITATION_MARKER.pattern}")  # a sentence: "… Warsaw. [1]"
 _JOINTS = ",，、;；。."
 _ENOUGH_TERMS = 2
-_LEAST_TERMS = (
-    3  # of a statement; fewer are a heading or "I hope this helps.", but for "He died in 1850."
-)
-_NAME_OR_NUMBER = pattern_of(r"\d|(?<=\s)[A-Z]\w")
+_LEAST_TERMS = 3  # of a statement; fewer are a heading or "I hope this helps."
 _NO_STATEMENT_ENDS = (":", "：", "?", "？")
 _NO_STATEMENT_BEGINNINGS = (
     *("#", "|", "…"),
@@ -147,7 +144,8 @@ def _is_statement(sentence: str) -> bool:
     if OFFERS.search(statement) or SOURCES_AS_SUBJECT.search(statement):
         return False
     terms = [term for term in search_terms(statement) if not is_grammatical(term)]
-    least = _LEAST_TERMS - bool(_NAME_OR_NUMBER.search(statement))
+    has_name_or_number = re.search(r"\d|\s[A-Z]\w", statement) is not None  # "He died in 1850."
+    least = _LEAST_TERMS - has_name_or_number
     return len(terms) >= least and not _is_headline(statement)
 
 
