@@ -40,6 +40,9 @@ _MAIN_TYPES = (
 
 
 _STYLE_OF_CELL = re.compile(rb"(<(?:\w+:)?c\b[^<>]*?)\ss=\"[^\"]*\"")
+_VIEWS = re.compile(
+    rb"<(?P<tag>(?:\w+:)?(?:bookViews|calcPr|definedNames))\b(?:[^<>]*/>|.*?</(?P=tag)>)", re.DOTALL
+)
 _FORMATS = re.compile(
     rb"<(?P<tag>(?:\w+:)?(?:conditionalFormatting|dataValidations|extLst))\b"
     rb"(?:[^<>]*/>|.*?</(?P=tag)>)",
@@ -48,13 +51,15 @@ _FORMATS = re.compile(
 
 
 def without_styles(package: bytes) -> bytes:
-    """The workbook without styles, conditional formats and checks of input."""
+    """The workbook without styles, views, conditional formats and checks of input."""
     target = BytesIO()
     with ZipFile(BytesIO(package)) as workbook, ZipFile(target, "w", ZIP_DEFLATED) as copy:
         for part in dict.fromkeys(workbook.namelist()):
             content = workbook.read(part)
             if part.endswith("styles.xml"):
                 continue
+            if part.endswith("/workbook.xml"):
+                content = _VIEWS.sub(b"", content)
             if "/worksheets/" in part:
                 content = _FORMATS.sub(b"", _STYLE_OF_CELL.sub(rb"\1", content))
             copy.writestr(part, content)

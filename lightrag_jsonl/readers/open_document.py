@@ -30,8 +30,20 @@ VALUES = ("value", "date-value", "time-value", "boolean-value", "string-value")
 SIGNS = {"tab": "\t", "line-break": "\n"}  # by element
 MOST_SPACES = 100  # in a row, of which a file can state any number
 HIDDEN_ELEMENTS = frozenset(
-    "tracked-changes forms sequence-decls variable-decls user-field-decls desc event-listeners "
-    "scripts ruby-text settings plugin master-page".split()
+    [
+        "tracked-changes",
+        "forms",
+        "sequence-decls",
+        "variable-decls",
+        "user-field-decls",
+        "desc",
+        "event-listeners",
+        "scripts",
+        "ruby-text",
+        "settings",
+        "plugin",
+        "master-page",
+    ]
 )
 _LAYOUT = re.compile(r"[ \t\r\n]+")  # in XML, a single space
 

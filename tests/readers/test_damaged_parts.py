@@ -96,6 +96,19 @@ def test_a_link_to_another_workbook_costs_nothing() -> None:
     assert read(data, "a.xlsx").pages == ("# Sheet\n\nBoat: Petrel; Crew: 4",)
 
 
+def test_a_view_that_no_program_knows_costs_nothing() -> None:
+    """How windows lie is no content."""
+    book = openpyxl.Workbook()
+    book.active.append(["Boat", "Crew"])
+    book.active.append(["Petrel", 4])
+    data = replaced(
+        saved(book),
+        "xl/workbook.xml",
+        lambda part: part.replace(b'visibility="visible"', b'visibility=""'),
+    )
+    assert read(data, "a.xlsx").pages == ("# Sheet\n\nBoat: Petrel; Crew: 4",)
+
+
 def test_a_style_without_a_type_is_a_style() -> None:
     """The others keep their levels."""
     made = docx.Document()

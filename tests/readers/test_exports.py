@@ -67,7 +67,9 @@ def with_content(*xml: str, **objects: str) -> bytes:
             ("chart", "chart"),
         )
     )
-    space += ' xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:xlink="http://www.w3.org/1999/xlink"'
+    space += (
+        ' xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:xlink="http://www.w3.org/1999/xlink"'
+    )
     head = f"<office:document-content{space}>"
     body = f"<office:body><office:text>{xml[-1]}</office:text></office:body>"
     content = "".join([head, *xml[:-1], body, "</office:document-content>"])
@@ -251,6 +253,12 @@ def test_subtitles_are_what_is_said_below_its_times() -> None:
         read("The lamp burned.", "a.srt")
 
 
+def test_subtitles_without_numbers_are_read() -> None:
+    """To the last."""
+    cues = [f"00:00:0{second},000 --> 00:00:0{second},900\nlamp {second}" for second in (1, 2, 3)]
+    assert read("\n\n".join(cues), "a.srt").text == "## 0:00:01\n\nlamp 1 lamp 2 lamp 3"
+
+
 CALENDAR = """BEGIN:VCALENDAR
 VERSION:2.0
 X-WR-CALNAME:Quay
@@ -287,6 +295,16 @@ def test_events_of_a_calendar_are_paragraphs() -> None:
     ]
     with pytest.raises(ConfigError, match=r"is not a valid \.ics file"):
         read("The lamp is lit on Monday.", "a.ics")
+
+
+def test_a_part_of_a_calendar_that_is_broken_costs_itself() -> None:
+    """A zone, or an event, which is noted."""
+    zone = "BEGIN:VTIMEZONE\nTZID:Leith\nBEGIN:STANDARD\nRDATE;VALUE=DATE:never\n(\nEND:STANDARD\nEND:VTIMEZONE\n"
+    event = "BEGIN:VEVENT\n({}\nEND:VEVENT\n"
+    broken = CALENDAR.replace("BEGIN:VEVENT", f"{zone}{event}BEGIN:VEVENT", 1)
+    content = read_file(broken.encode(), PurePath("a.ics"))
+    assert content.document.text == read(CALENDAR, "a.ics").text
+    assert len(content.notes) == 1
 
 
 def test_notes_of_evernote_stand_below_their_titles() -> None:
@@ -382,7 +400,11 @@ def test_a_mail_has_its_texts_around_pictures_and_the_messages_that_are_attached
 
 @pytest.mark.parametrize(
     "field",
-    ["multipart/alternative; boundary==_Next_0042", "multipart/alternative", 'text/x; boundary="no"'],
+    [
+        "multipart/alternative; boundary==_Next_0042",
+        "multipart/alternative",
+        'text/x; boundary="no"',
+    ],
 )
 def test_a_mail_whose_boundary_is_not_the_one_it_names_has_its_parts(field: str) -> None:
     """Unquoted with a sign that must be quoted, missing, and of another type."""
