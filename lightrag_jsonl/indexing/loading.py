@@ -34,6 +34,7 @@ from lightrag_jsonl.readers.chats import (
     slack_names,
 )
 from lightrag_jsonl.readers.limits import FileLimits
+from lightrag_jsonl.readers.old_office import OLD_FORMATS, office_program, why_not_converted
 from lightrag_jsonl.readers.process import ReadingProcess
 
 Given: TypeAlias = str | Path | Document
@@ -98,10 +99,12 @@ def load_documents(
 def readable_suffixes(readers: Readers | None = None, *, sees: bool) -> list[str]:
     """The suffixes of the files that are read in a folder.
 
-    Without a vision model, a folder of pages with their pictures is no folder of failures.
+    Without a vision model, a folder of pages with their pictures is no folder of failures; without
+    LibreOffice, one of old files of Office is none.
     """
+    old = OLD_FORMATS if office_program() else ()
     own = [suffix for suffix in READERS if sees or suffix not in PICTURE_SUFFIXES]
-    return [*dict.fromkeys((*own, *(readers or {}))), JSONL_SUFFIX, *UNPACKERS]
+    return [*dict.fromkeys((*own, *(readers or {}), *old)), JSONL_SUFFIX, *UNPACKERS]
 
 
 class _Loader:
@@ -177,6 +180,9 @@ class _Loader:
         for error in contents.closed:
             yield Failure(error.filename, None, f"cannot read {error.filename}: {error.strerror}")
         yield from contents.skipped
+        for path in contents.files:
+            if file_suffix(path) in OLD_FORMATS and file_suffix(path) not in self._suffixes:
+                yield SkippedFile(str(path), why_not_converted(file_suffix(path)))
         for path in paths:
             if path.name in SLACK_LISTS and self._slack_names(path.parent):
                 yield SkippedFile(str(path), LIST_OF_SLACK)
@@ -260,7 +266,7 @@ def _documents_inside(
         if SLACK_DAY.fullmatch(inner.name) and isinstance(content, bytes):
             names = people_by_folder.get(PurePosixPath(name).parent.parent, {})
             content = slack_day(content, inner.parent.name, names)
-        if is_hidden or is_list or suffix not in (*READERS, *readers, JSONL_SUFFIX):
+        if is_hidden or is_list or suffix not in (*READERS, *readers, *OLD_FORMATS, JSONL_SUFFIX):
             unread[suffix or "without suffix"] += 1
             continue
         try:
