@@ -271,5 +271,6 @@ def _link_words(node: Any, l2tobj: Any) -> str:
 
 def _code_text(node: Any, l2tobj: Any) -> str:
     """Unchanged code in a fence, without the options before."""
-    code = CODE_OPTIONS.sub("", node.nodeargd.verbatim_text, count=1).rstrip()
+    verbatim = getattr(node.nodeargd, "verbatim_text", None)  # absent without an end
+    code = CODE_OPTIONS.sub("", verbatim or node.latex_verbatim(), count=1).rstrip()
     return f"\n```\n{code}\n```\n"
