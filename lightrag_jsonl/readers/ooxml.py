@@ -43,6 +43,9 @@ _STYLE_OF_CELL = re.compile(rb"(<(?:\w+:)?c\b[^<>]*?)\ss=\"[^\"]*\"")
 _VIEWS = re.compile(
     rb"<(?P<tag>(?:\w+:)?(?:bookViews|calcPr|definedNames))\b(?:[^<>]*/>|.*?</(?P=tag)>)", re.DOTALL
 )
+_UNKNOWN_STATE = re.compile(
+    rb"(<(?:\w+:)?sheet\b[^<>]*?)\sstate=\"(?!(?:visible|hidden|veryHidden)\")[^\"]*\""
+)
 _FORMATS = re.compile(
     rb"<(?P<tag>(?:\w+:)?(?:conditionalFormatting|dataValidations|extLst))\b"
     rb"(?:[^<>]*/>|.*?</(?P=tag)>)",
@@ -59,7 +62,7 @@ def without_styles(package: bytes) -> bytes:
             if part.endswith("styles.xml"):
                 continue
             if part.endswith("/workbook.xml"):
-                content = _VIEWS.sub(b"", content)
+                content = _UNKNOWN_STATE.sub(rb"\1", _VIEWS.sub(b"", content))
             if "/worksheets/" in part:
                 content = _FORMATS.sub(b"", _STYLE_OF_CELL.sub(rb"\1", content))
             copy.writestr(part, content)

@@ -97,14 +97,16 @@ def test_a_link_to_another_workbook_costs_nothing() -> None:
 
 
 def test_a_view_that_no_program_knows_costs_nothing() -> None:
-    """How windows lie is no content."""
+    """How windows lie, and a word of another program for a sheet that is shown, are no content."""
     book = openpyxl.Workbook()
     book.active.append(["Boat", "Crew"])
     book.active.append(["Petrel", 4])
     data = replaced(
         saved(book),
         "xl/workbook.xml",
-        lambda part: part.replace(b'visibility="visible"', b'visibility=""'),
+        lambda part: part.replace(b'visibility="visible"', b'visibility=""').replace(
+            b'state="visible"', b'state="show"'
+        ),
     )
     assert read(data, "a.xlsx").pages == ("# Sheet\n\nBoat: Petrel; Crew: 4",)
 

@@ -30,7 +30,7 @@ PARTS = {
 WORD_END = re.compile(r"</(?:w:p|a:p|text:p|text:h)>|<(?:w:(?:tab|br)|a:br|text:(?:s|tab))\b[^>]*>")
 UNREAD = re.compile(
     r"<(?:office:(?:meta|styles|automatic-styles|master-styles)|dc:date|text:tracked-changes|style:\w+|"
-    r"w:instrText|w:delText)\b[^>]*?(?<!/)>.*?</[^>]*>",
+    r"text:index-title-template|w:instrText|w:delText)\b[^>]*?(?<!/)>.*?</[^>]*>",
     re.DOTALL,
 )
 
