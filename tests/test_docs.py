@@ -24,6 +24,7 @@ from lightrag_jsonl.core.types import Mode
 from lightrag_jsonl.llm.prompt_manager import PromptManager
 from lightrag_jsonl.rag.export import SUFFIXES, GraphFormat
 from lightrag_jsonl.readers import FILE_FORMATS, READERS, FileFormat
+from lightrag_jsonl.readers.old_office import OLD_FORMATS
 from lightrag_jsonl.testing import HashEmbedder
 from tests.conftest import CHECKOUT
 from tests.kit import entity, jsonl, relation
@@ -442,7 +443,7 @@ def test_every_format_has_a_row_in_the_guide_to_files(language: int) -> None:
     guide = (DOCS / "files.md").read_text(encoding="utf-8").split("\n# 文件\n")[language]
     rows = re.findall(r"^\| ((?:`\.[a-z0-9]+`,? ?)+)\|", guide, flags=re.MULTILINE)
     documented = {suffix for row in rows for suffix in re.findall(r"\.[a-z0-9]+", row)}
-    assert documented == {*READERS, ".jsonl"}
+    assert documented == {*READERS, *OLD_FORMATS, ".jsonl"}
     strings = CHECKOUT / "lightrag_jsonl/server/page/strings.js"
     kinds = re.search(r"kinds: (\[.*?\])", strings.read_text(encoding="utf-8"))
     assert kinds

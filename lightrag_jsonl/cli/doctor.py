@@ -36,7 +36,8 @@ from lightrag_jsonl.providers.settings import (
 )
 from lightrag_jsonl.rag.opening import completed, open_index
 from lightrag_jsonl.rag.settings import recorded_options, recorded_settings
-from lightrag_jsonl.readers import ARCHIVES, FILE_FORMATS, OLD_FORMATS, file_suffix
+from lightrag_jsonl.readers import ARCHIVES, FILE_FORMATS, file_suffix
+from lightrag_jsonl.readers.old_office import OLD_FORMATS, office_program
 from lightrag_jsonl.storage.opening import has_index
 
 LEAST_SPACE = 200 << 20  # bytes free on the disk: an index grows by about 10 kB a chunk
@@ -282,5 +283,6 @@ def _unreadable_files(paths: tuple[Path, ...]) -> Iterator[str]:
             yield f"{count} {suffix} files need packages: pip install '.[files]'"
         if suffix in ARCHIVES:
             yield f"{count} {suffix} files are archives: unpack them"
-        if suffix in OLD_FORMATS:
-            yield f"{count} {suffix} files are in an older format: save them as {OLD_FORMATS[suffix]}"
+        if suffix in OLD_FORMATS and office_program() is None:
+            advice = f"install LibreOffice, or save them as {OLD_FORMATS[suffix]}"
+            yield f"{count} {suffix} files are in an older format: {advice}"

@@ -4,7 +4,7 @@ import json
 import logging
 import os
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from operator import itemgetter
 from pathlib import Path, PurePath, PurePosixPath
@@ -25,8 +25,16 @@ from lightrag_jsonl.readers import (
     decompressed,
     file_suffix,
 )
-from lightrag_jsonl.readers.chats import conversation_files
+from lightrag_jsonl.readers.chats import (
+    SLACK_DAY,
+    SLACK_LISTS,
+    SLACK_PEOPLE,
+    conversation_files,
+    slack_day,
+    slack_names,
+)
 from lightrag_jsonl.readers.limits import FileLimits
+from lightrag_jsonl.readers.old_office import OLD_FORMATS, office_program, why_not_converted
 from lightrag_jsonl.readers.process import ReadingProcess
 
 Given: TypeAlias = str | Path | Document
@@ -46,6 +54,9 @@ IF_MEANT = (
 )
 ADDRESS = pattern_of(r"(?:https?|ftp|s3|file)://\S+")
 NO_ADDRESS = "{} is an address, and nothing is fetched: save the page, and insert the file"
+LIST_OF_SLACK = (
+    "it lists the people or channels of an export of Slack, whose messages have the names"
+)
 READ_AS_TEXT = "%r is read as a text, not as a file: for that, give Path(%r)"
 
 log = logging.getLogger(__name__)
@@ -88,10 +99,12 @@ def load_documents(
 def readable_suffixes(readers: Readers | None = None, *, sees: bool) -> list[str]:
     """The suffixes of the files that are read in a folder.
 
-    Without a vision model, a folder of pages with their pictures is no folder of failures.
+    Without a vision model, a folder of pages with their pictures is no folder of failures; without
+    LibreOffice, one of old files of Office is none.
     """
+    old = OLD_FORMATS if office_program() else ()
     own = [suffix for suffix in READERS if sees or suffix not in PICTURE_SUFFIXES]
-    return [*dict.fromkeys((*own, *(readers or {}))), JSONL_SUFFIX, *UNPACKERS]
+    return [*dict.fromkeys((*own, *(readers or {}), *old)), JSONL_SUFFIX, *UNPACKERS]
 
 
 class _Loader:
@@ -102,6 +115,7 @@ class _Loader:
         self._reading = reading
         self._readers = readers
         self._suffixes = readable_suffixes(readers, sees=reading.sees)
+        self._names_by_folder: dict[Path, Mapping[str, str]] = {}  # of exports of Slack
 
     def load_or_fail(self, source: Given) -> Iterator[Loaded]:
         """As `load`, but an unreadable source is a `Failure`."""
@@ -131,7 +145,10 @@ class _Loader:
             yield from self._load_file(source)
 
     def _load_file(self, path: Path) -> Iterator[Loaded]:
-        for document in documents_in(_read_bytes(path), path, self._reading, self._readers):
+        data = _read_bytes(path)
+        if SLACK_DAY.fullmatch(path.name):
+            data = slack_day(data, path.parent.name, self._slack_names(path.parent.parent))
+        for document in documents_in(data, path, self._reading, self._readers):
             if (
                 isinstance(document, Document)
                 and document.id
@@ -145,6 +162,14 @@ class _Loader:
                 document = replace(document, id=id)
             yield document
 
+    def _slack_names(self, folder: Path) -> Mapping[str, str]:
+        """The names of people, if the folder is an export of Slack; each list is read once."""
+        if folder not in self._names_by_folder:
+            path = folder / SLACK_PEOPLE
+            names = slack_names(_read_bytes(path)) if path.is_file() else {}
+            self._names_by_folder[folder] = names
+        return self._names_by_folder[folder]
+
     def _load_folder(self, folder: Path) -> Iterator[Loaded]:
         limits = self._reading.limits
         contents = FolderContents(folder, exclude=limits.exclude, include=limits.include)
@@ -155,8 +180,14 @@ class _Loader:
         for error in contents.closed:
             yield Failure(error.filename, None, f"cannot read {error.filename}: {error.strerror}")
         yield from contents.skipped
+        for path in contents.files:
+            if file_suffix(path) in OLD_FORMATS and file_suffix(path) not in self._suffixes:
+                yield SkippedFile(str(path), why_not_converted(file_suffix(path)))
         for path in paths:
-            yield from self.load_or_fail(path)
+            if path.name in SLACK_LISTS and self._slack_names(path.parent):
+                yield SkippedFile(str(path), LIST_OF_SLACK)
+            else:
+                yield from self.load_or_fail(path)
 
     def _nothing_readable(self, folder: Path, contents: FolderContents) -> str:
         supported = ", ".join(self._suffixes)
@@ -214,19 +245,28 @@ def _files_inside(data: bytes, path: PurePath) -> list[FileInside] | None:
 
 
 def _documents_inside(
-    files: Iterable[FileInside], path: PurePath, reading: ReadingProcess, readers: Readers
+    files: Sequence[FileInside], path: PurePath, reading: ReadingProcess, readers: Readers
 ) -> Iterator[Document | Failure | FileNote]:
     """The documents of the files inside a file, with ids such as "notes.zip#/ada.md".
 
     A file that cannot be read is a `Failure`. Files of other kinds, hidden ones and archives are noted.
     """
     unread = Counter[str]()
+    people_by_folder = {
+        PurePosixPath(name).parent: slack_names(content)
+        for name, content in files
+        if PurePosixPath(name).name == SLACK_PEOPLE and isinstance(content, bytes)
+    }
     for name, content in sorted(files, key=itemgetter(0)):
         parts = [part for part in PurePosixPath(name).parts if part not in ("/", "..")]
         inner = path.joinpath(*parts)
         suffix = file_suffix(inner)
         is_hidden = any(part.startswith(".") for part in parts) or PROGRAM_FOLDERS & set(parts)
-        if is_hidden or suffix not in (*READERS, *readers, JSONL_SUFFIX):
+        is_list = inner.name in SLACK_LISTS and people_by_folder.get(PurePosixPath(name).parent)
+        if SLACK_DAY.fullmatch(inner.name) and isinstance(content, bytes):
+            names = people_by_folder.get(PurePosixPath(name).parent.parent, {})
+            content = slack_day(content, inner.parent.name, names)
+        if is_hidden or is_list or suffix not in (*READERS, *readers, *OLD_FORMATS, JSONL_SUFFIX):
             unread[suffix or "without suffix"] += 1
             continue
         try:

@@ -20,6 +20,7 @@ from lightrag_jsonl.readers.mail import (
 )
 from lightrag_jsonl.readers.markdown import read_markdown
 from lightrag_jsonl.readers.notebooks import read_notebook
+from lightrag_jsonl.readers.old_office import OLD_FORMATS, converted
 from lightrag_jsonl.readers.open_document import read_odp, read_ods, read_odt
 from lightrag_jsonl.readers.org import read_org
 from lightrag_jsonl.readers.pdf import read_pdf
@@ -113,7 +114,6 @@ UNPACKERS: Mapping[str, Callable[[bytes], Iterator[tuple[str, bytes | ConfigErro
     MappingProxyType({".zip": archived_files, ".mbox": mailbox_files})
 )
 ARCHIVES = frozenset((".tar", ".tgz", ".tbz2", ".txz", ".7z", ".rar", ".bz2", ".xz", ".zst"))
-OLD_FORMATS = {".doc": ".docx", ".ppt": ".pptx", ".xls": ".xlsx"}
 
 
 def file_suffix(path: PurePath) -> str:
@@ -125,7 +125,9 @@ def file_suffix(path: PurePath) -> str:
 def is_read_here(path: PurePath, readers: Readers | None = None) -> bool:
     """Whether a file needs no process: plain text, or a format with a user's own reader."""
     suffix = file_suffix(path)
-    return suffix in (readers or {}) or READERS.get(suffix, read_plain) is read_plain
+    if suffix in (readers or {}):
+        return True
+    return suffix not in OLD_FORMATS and READERS.get(suffix, read_plain) is read_plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +176,9 @@ def read_file(
             document = own_reader(content)
         elif suffix in UNPACKERS:
             raise ConfigError("holds several documents: insert it by its path")
+        elif suffix in OLD_FORMATS:
+            newer = converted(content, suffix, meter.limits.seconds)
+            document = READERS[OLD_FORMATS[suffix]](newer, meter)
         else:
             document = READERS.get(suffix, read_plain)(content, meter)
     except ModuleNotFoundError as error:
@@ -197,10 +202,8 @@ def read_file(
 def decompressed(data: bytes, path: PurePath) -> bytes:
     """The content of a file, decompressed if the name ends with .gz.
 
-    `ConfigError` for broken or too large gzip files, archives and older formats of Office.
+    `ConfigError` for broken or too large gzip files and for archives.
     """
     if file_suffix(path) in ARCHIVES:
         raise ConfigError("is an archive: unpack it, and insert the folder")
-    if newer := OLD_FORMATS.get(file_suffix(path)):
-        raise ConfigError(f"is in an older format: save it as {newer}")
     return gunzip(data) if path.suffix.lower() == ".gz" else data

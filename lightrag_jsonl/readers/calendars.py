@@ -1,13 +1,19 @@
 """Reads calendars (.ics): each event is a paragraph with time, place, people and description."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
 from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.limits import FileMeter
 
 COMPONENTS = ("VEVENT", "VTODO", "VJOURNAL")
+_COMPONENT = pattern_of(
+    r"^BEGIN:(?P<name>VEVENT|VTODO|VJOURNAL)[ \t]*\n(?:(?!^BEGIN:(?P=name)).)*?^END:(?P=name)[ \t]*$",
+    re.MULTILINE | re.DOTALL,
+)
 EVENT_FIELDS = {
     "DTSTART": "Start", "DTEND": "End", "DUE": "Due", "LOCATION": "Location", "ORGANIZER": "Organizer",
     "ATTENDEE": "Attendees", "STATUS": "Status", "RRULE": "Repeats", "DESCRIPTION": "Description",
@@ -18,16 +24,32 @@ def read_calendar(data: bytes, meter: FileMeter) -> Document:
     """The events, tasks and journals of a calendar, by beginning."""
     import icalendar
 
+    text = meter.decode(data)
     try:
-        calendars = icalendar.Calendar.from_ical(meter.decode(data), multiple=True)
+        calendars = icalendar.Calendar.from_ical(text, multiple=True)
     except ValueError as error:
-        raise ConfigError(f"is not a valid .ics file: {error}") from error
+        calendars = list(_readable_components(text, meter))
+        if not calendars:
+            raise ConfigError(f"is not a valid .ics file: {error}") from error
     items = [item for calendar in calendars for item in calendar.walk() if item.name in COMPONENTS]
     paragraphs = [_event_paragraph(item) for item in sorted(items, key=_event_beginning)]
-    text = "\n\n".join(paragraphs)
+    if not all(paragraphs):
+        meter.add_note(f"{paragraphs.count('')} events without readable words are left out")
+    text = "\n\n".join(filter(None, paragraphs))
     meter.add_characters(len(text))
     title = next((str(calendar.get("X-WR-CALNAME", "")) for calendar in calendars), "")
     return Document(text, title=title or None)
+
+
+def _readable_components(text: str, meter: FileMeter) -> Iterator[Any]:
+    """The events of a calendar that cannot be read as a whole; those that cannot be read are noted."""
+    import icalendar
+
+    for match in _COMPONENT.finditer(text.replace("\r\n", "\n")):
+        try:
+            yield icalendar.Component.from_ical(match[0])
+        except ValueError as error:
+            meter.add_note(f"an event cannot be read: {error}")
 
 
 def _event_beginning(item: Any) -> str:

@@ -20,15 +20,26 @@ _MARKS_OF_COLLECTIONS = (
     (b'"chat_messages"',),
     (b'"chats"', b'"list"'),
 )
-_WHATSAPP_LINE = pattern_of(
-    r"^\u200e?\[?(?P<first>\d{1,4})[./-](?P<second>\d{1,2})[./-](?P<third>\d{1,4}),? \d{1,2}[:.]\d{2}"
-    r"[^\]\n-]{0,12}(?:\] | - )\u200e?(?P<name>[^:\n]{1,60}): ",
+_WHATSAPP_LINE = pattern_of(  # the half of the day stands before the time in Chinese and Korean
+    r"^\u200e?\[?(?P<first>\d{1,4})(?:[./-]|년 )(?P<second>\d{1,2})(?:[./-]|월 )(?P<third>\d{1,4})(?:일|\.)?,? "
+    r"(?:[^\d\s\]-]{1,6} ?)?\d{1,2}[:.]\d{2}[^\]\n-]{0,12}?(?:\] | [-–] |, )\u200e?(?P<name>[^:\n]{1,60}?) ?: ",
     re.MULTILINE,
 )
 _LEAST_MESSAGES = 3  # of a text of WhatsApp
 _LEAST_SHARE = 0.3  # of its lines that begin a message; others go on with one
 _SLACK_MARK = pattern_of(r"<(?P<kind>[@#!]?)(?P<target>[^<>|]+)(?:\|(?P<words>[^<>]*))?>")
 _UNSEEN_ROLES = ("system", "tool")
+SLACK_DAY = pattern_of(r"\d{4}-\d\d-\d\d\.json")  # the name of a file of a channel
+SLACK_PEOPLE = "users.json"
+SLACK_LISTS = (
+    SLACK_PEOPLE,
+    "channels.json",
+    "groups.json",
+    "dms.json",
+    "mpims.json",
+    "integration_logs.json",
+)
+_UNTOLD_KINDS = ("channel_join", "channel_leave", "group_join", "group_leave", "tombstone")
 
 
 class ToldMessage(NamedTuple):
@@ -53,6 +64,31 @@ def conversation_files(data: bytes) -> Iterator[tuple[str, bytes]]:
         yield f"{name}.json", json.dumps(conversation, ensure_ascii=False).encode()
 
 
+def slack_names(data: bytes) -> Mapping[str, str]:
+    """The names of the people in an export of Slack by id, from its list; empty for other files."""
+    try:
+        people = json.loads(data)
+    except (ValueError, RecursionError):
+        return {}
+    if not _are_objects(people, "id", "profile"):
+        return {}
+    return {
+        str(person.get("id")): _name_in_profile(person, person.get("profile")) for person in people
+    }
+
+
+def slack_day(data: bytes, channel: str, names: Mapping[str, str]) -> bytes:
+    """A day of a channel as a file with the channel and the names; other files are unchanged."""
+    try:
+        messages = json.loads(data)
+    except (ValueError, RecursionError):
+        return data
+    if not names or not _are_objects(messages, "ts", "type"):
+        return data
+    day = {"channel": channel, "names": names, "messages": messages}
+    return json.dumps(day, ensure_ascii=False).encode()
+
+
 def chat_document(value: Any, meter: FileMeter) -> Document | None:
     """The document of a parsed file, if the file is a conversation."""
     if isinstance(value, dict) and isinstance(value.get("mapping"), dict):
@@ -65,8 +101,13 @@ def chat_document(value: Any, meter: FileMeter) -> Document | None:
         return _document_of_messages(
             value.get("name"), _telegram_messages(value["messages"]), meter
         )
+    if isinstance(value, dict) and {"channel", "names", "messages"} == value.keys():
+        title = f"#{value['channel']}"
+        return _document_of_messages(
+            title, _slack_messages(value["messages"], value["names"]), meter
+        )
     if _are_objects(value, "ts", "type") and any(item["type"] == "message" for item in value):
-        return _document_of_messages(None, _slack_messages(value), meter)
+        return _document_of_messages(None, _slack_messages(value, {}), meter)
     return None
 
 
@@ -132,8 +173,10 @@ def _chatgpt_messages(conversation: Mapping[str, Any]) -> Iterator[ToldMessage]:
             continue
         role = str((message.get("author") or {}).get("role", ""))
         parts = (message.get("content") or {}).get("parts") or []
-        words = "\n".join([part for part in parts if isinstance(part, str)])
-        if role not in _UNSEEN_ROLES:
+        texts = [part.get("text") if isinstance(part, dict) else part for part in parts]
+        words = "\n".join([text for text in texts if isinstance(text, str)])
+        is_hidden = (message.get("metadata") or {}).get("is_visually_hidden_from_conversation")
+        if role not in _UNSEEN_ROLES and not is_hidden:
             yield ToldMessage(role, words, _time_of_seconds(message.get("create_time")))
 
 
@@ -141,39 +184,118 @@ def _claude_messages(messages: Iterable[Mapping[str, Any]]) -> Iterator[ToldMess
     for message in messages:
         name = str(message.get("sender", ""))
         time = str(message.get("created_at") or "")
-        yield ToldMessage(name, str(message.get("text") or ""), time)
+        spoken = [
+            str(block.get("text") or "")
+            for block in _objects(message.get("content"))
+            if block.get("type") == "text"
+        ]
+        words = str(message.get("text") or "") or "\n".join(spoken)
+        files = [file for key in ("attachments", "files") for file in _objects(message.get(key))]
+        names = dict.fromkeys(file.get("file_name") for file in files)
+        yield ToldMessage(name, _with_files(words, names), time)
 
 
 def _telegram_messages(messages: Iterable[Mapping[str, Any]]) -> Iterator[ToldMessage]:
+    writers: dict[Any, str] = {}
     for message in messages:
         if message.get("type") != "message":
             continue
         text = message.get("text", "")
         pieces = text if isinstance(text, list) else [text]
         words = [piece.get("text", "") if isinstance(piece, dict) else piece for piece in pieces]
-        time = str(message.get("date", ""))
-        yield ToldMessage(str(message.get("from") or "?"), "".join(map(str, words)), time)
+        name = str(message.get("from") or "?")
+        writers[message.get("id")] = name
+        told = _with_files("".join(map(str, words)), [_telegram_file(message)])
+        if forwarded := message.get("forwarded_from"):
+            told = f"(from {forwarded}) {told}"
+        told = _as_reply(told, writers.get(message.get("reply_to_message_id")))
+        yield ToldMessage(name, told, str(message.get("date", "")))
 
 
-def _slack_messages(messages: list[Mapping[str, Any]]) -> Iterator[ToldMessage]:
-    profiles = [(message.get("user"), message.get("user_profile") or {}) for message in messages]
+def _telegram_file(message: Mapping[str, Any]) -> Any:
+    """The name or the kind of what is attached to a message."""
+    poll = message.get("poll")
+    kind = "photo" if message.get("photo") else message.get("media_type")
+    return poll.get("question") if isinstance(poll, dict) else message.get("file_name") or kind
+
+
+def _slack_messages(
+    messages: list[Mapping[str, Any]], names_in_export: Mapping[str, str]
+) -> Iterator[ToldMessage]:
+    profiles = [(message.get("user"), message.get("user_profile")) for message in messages]
     names = {
-        str(user): str(profile.get("real_name") or profile.get("display_name") or user)
-        for user, profile in profiles
-        if isinstance(profile, dict)
+        **{
+            str(user): _name_in_profile({"id": user}, profile)
+            for user, profile in profiles
+            if profile
+        },
+        **names_in_export,
     }
 
     def words_of(match: re.Match[str]) -> str:
         if match["kind"] == "@":
             return "@" + names.get(match["target"], match["words"] or match["target"])
-        return match["words"] or match["target"]
+        return match["kind"] + (match["words"] or match["target"])
 
+    writers: dict[Any, str] = {}
     for message in messages:
-        user = str(message.get("user") or message.get("username") or "?")
-        if message.get("type") == "message":
-            text = _SLACK_MARK.sub(words_of, str(message.get("text") or ""))
-            plain = text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
-            yield ToldMessage(names.get(user, user), plain, _time_of_seconds(message.get("ts")))
+        if message.get("type") != "message" or message.get("subtype") in _UNTOLD_KINDS:
+            continue
+        user = str(message.get("user") or message.get("bot_id") or "?")
+        bot = message.get("bot_profile")
+        program = message.get("username") or (bot.get("name") if isinstance(bot, dict) else None)
+        name = names.get(user, str(program or user))
+        writers.setdefault(message.get("ts"), name)
+        text = str(message.get("text") or "") or "\n".join(_slack_texts(message.get("blocks")))
+        for card in _objects(message.get("attachments")):  # of links and of programs
+            words = [card.get("title"), card.get("text") or card.get("fallback")]
+            text = "\n".join(filter(None, [text, *map(_told, words)]))
+        text = _SLACK_MARK.sub(words_of, text)
+        plain = text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+        files = [file.get("title") or file.get("name") for file in _objects(message.get("files"))]
+        is_reply = message.get("thread_ts") != message.get("ts")
+        told = _with_files(plain, files)
+        if is_reply:
+            told = _as_reply(told, writers.get(message.get("thread_ts")))
+        yield ToldMessage(name, told, _time_of_seconds(message.get("ts")))
+
+
+def _slack_texts(blocks: Any) -> Iterator[str]:
+    """The texts in the blocks of a message without a text of its own."""
+    for block in _objects(blocks):
+        text = block.get("text")
+        if isinstance(text, str):
+            yield text
+        yield from _slack_texts([text] if isinstance(text, dict) else block.get("elements"))
+
+
+def _name_in_profile(person: Mapping[str, Any], profile: Any) -> str:
+    profile = profile if isinstance(profile, dict) else {}
+    names = (
+        *(profile.get("real_name"), profile.get("display_name"), person.get("real_name")),
+        *(person.get("name"), person.get("id")),
+    )
+    return str(next(filter(None, names), "?"))
+
+
+def _objects(value: Any) -> list[Mapping[str, Any]]:
+    items = value if isinstance(value, list) else []
+    return [item for item in items if isinstance(item, dict)]
+
+
+def _told(value: Any) -> str:
+    return value.strip() if isinstance(value, str) else ""
+
+
+def _with_files(text: str, names: Iterable[Any]) -> str:
+    """A message with the names of its files."""
+    known = ", ".join(filter(None, map(_told, names)))
+    return f"{text} [attached: {known}]".strip() if known else text
+
+
+def _as_reply(text: str, writer: str | None) -> str:
+    """A message with the writer of the message that it answers, if known."""
+    return f"(to {writer}) {text}" if writer and text.strip() else text
 
 
 def _time_of_seconds(seconds: Any) -> str:

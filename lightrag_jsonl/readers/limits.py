@@ -57,7 +57,7 @@ class FileMeter:
         self.notes: list[str] = []
         self.sees = sees
         self._picture_bytes = 0
-        self._limits = limits
+        self.limits = limits
         self._characters = 0
         self._cells = 0
         self._pages = 0
@@ -65,17 +65,17 @@ class FileMeter:
     def add_characters(self, count: int) -> None:
         """Count characters of text."""
         self._characters += count
-        self._check("characters", self._characters, self._limits.characters)
+        self._check("characters", self._characters, self.limits.characters)
 
     def add_cells(self, count: int) -> None:
         """Count cells of a table."""
         self._cells += count
-        self._check("cells", self._cells, self._limits.cells)
+        self._check("cells", self._cells, self.limits.cells)
 
     def add_pages(self, count: int) -> None:
         """Count pages, slides, sheets or chapters."""
         self._pages += count
-        self._check("pages", self._pages, self._limits.pages)
+        self._check("pages", self._pages, self.limits.pages)
 
     def has_room(self, size: int) -> bool:
         """Whether a picture of so many bytes still fits into an answer; if so, count the bytes."""

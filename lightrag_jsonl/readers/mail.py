@@ -19,6 +19,9 @@ ADDRESS_FIELDS = ("From", "To", "Cc")
 PAGE_TYPES = ("text/html", "application/xhtml+xml")
 _FROM_LINE = re.compile(rb"(?:\A|(?<=\n\n)|(?<=\r\n\r\n))From [^\n]*\n")
 _QUOTED_FROM = re.compile(rb"^>From ", re.MULTILINE)
+_BOUNDARY = re.compile(rb"^--([^\s\"]{6,70})[ \t]*\r?\n(?=Content-)", re.MULTILINE)
+_FIELD = re.compile(rb"^[!-9;-~]+:[^\n]*\n(?:[ \t]+[^\s][^\n]*\n)*", re.MULTILINE)
+_OWN_FIELDS = (b"content-type:", b"content-transfer-encoding:")
 _HEADER = re.compile(rb"\A(?:From [^\n]*\n)?[!-9;-~]+[ \t]*:")
 
 
@@ -88,8 +91,18 @@ def mailbox_files(data: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def parsed_message(data: bytes) -> EmailMessage:
-    """The message in bytes that begin with headers."""
-    return email.message_from_bytes(data, policy=email.policy.default)
+    """The message in bytes that begin with headers, in parts even if it names another boundary."""
+    message = email.message_from_bytes(data, policy=email.policy.default)
+    boundary = _BOUNDARY.search(data)
+    if message.is_multipart() or boundary is None:
+        return message
+    head = data[: boundary.start()]
+    rest = data[boundary.start() :]
+    kind = "alternative" if message.get_content_subtype() == "alternative" else "mixed"
+    content_type = b'Content-Type: multipart/%s; boundary="%s"' % (kind.encode(), boundary[1])
+    fields = [field for field in _FIELD.findall(head) if not field.lower().startswith(_OWN_FIELDS)]
+    whole = b"".join([*fields, content_type, b"\n\n", rest])
+    return email.message_from_bytes(whole, policy=email.policy.default)
 
 
 def message_document(message: EmailMessage, meter: FileMeter) -> Document:

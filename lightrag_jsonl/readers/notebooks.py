@@ -19,7 +19,8 @@ _PICTURE = pattern_of(r"<Figure size [^>]*>")
 def read_notebook(data: bytes, meter: FileMeter) -> Document:
     """The cells of a notebook as Markdown: texts, code, and the outputs of code as text.
 
-    Pictures, widgets and pages of HTML among the outputs are left out.
+    Pictures, widgets and pages of HTML among the outputs are left out; so are the lines of code in
+    the reports of errors, which are noted.
     """
     try:
         notebook = json.loads(meter.decode(data))
@@ -34,6 +35,12 @@ def read_notebook(data: bytes, meter: FileMeter) -> Document:
         for block in _cell_blocks(cell, _language(notebook)):
             meter.add_characters(len(block))
             blocks.append(block)
+    if any(
+        len(_notebook_list(_mapping(output).get("traceback"))) > 1
+        for cell in _notebook_cells(notebook)
+        for output in _notebook_list(cell.get("outputs"))
+    ):
+        meter.add_note("the lines of code in reports of errors are left out")
     title = _mapping(notebook.get("metadata")).get("title")
     text = "\n\n".join(blocks)
     return Document(text, title=title if isinstance(title, str) else heading_title(text))

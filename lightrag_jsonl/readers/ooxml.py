@@ -2,11 +2,13 @@
 
 import posixpath
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from io import BytesIO
+from typing import Any
 from urllib.parse import unquote
 from zipfile import ZIP_DEFLATED, ZipFile
 
+from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.readers.compression import open_zip
 from lightrag_jsonl.readers.limits import FileMeter
 
@@ -16,6 +18,9 @@ CONTENT_TYPES = "[Content_Types].xml"
 # ISO/IEC 29500-1 (Strict) names its vocabularies differently from 29500-4 (Transitional).
 _STRICT_NAME = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/(\w+)")
 _TRANSITIONAL_NAME = rb"http://schemas.openxmlformats.org/\1/2006/\2"
+_XML_EXTENSIONS = re.compile(
+    rb"""<(?:\w+:)?Default\b(?=[^<>]*ContentType="[^"]*[+/]xml")[^<>]*Extension="(\w+)\""""
+)
 _MAIN_TYPES = (
     (
         re.compile(
@@ -35,6 +40,12 @@ _MAIN_TYPES = (
 
 
 _STYLE_OF_CELL = re.compile(rb"(<(?:\w+:)?c\b[^<>]*?)\ss=\"[^\"]*\"")
+_VIEWS = re.compile(
+    rb"<(?P<tag>(?:\w+:)?(?:bookViews|calcPr|definedNames))\b(?:[^<>]*/>|.*?</(?P=tag)>)", re.DOTALL
+)
+_UNKNOWN_STATE = re.compile(
+    rb"(<(?:\w+:)?sheet\b[^<>]*?)\sstate=\"(?!(?:visible|hidden|veryHidden)\")[^\"]*\""
+)
 _FORMATS = re.compile(
     rb"<(?P<tag>(?:\w+:)?(?:conditionalFormatting|dataValidations|extLst))\b"
     rb"(?:[^<>]*/>|.*?</(?P=tag)>)",
@@ -43,13 +54,15 @@ _FORMATS = re.compile(
 
 
 def without_styles(package: bytes) -> bytes:
-    """The workbook without styles, conditional formats and checks of input."""
+    """The workbook without styles, views, conditional formats and checks of input."""
     target = BytesIO()
     with ZipFile(BytesIO(package)) as workbook, ZipFile(target, "w", ZIP_DEFLATED) as copy:
         for part in dict.fromkeys(workbook.namelist()):
             content = workbook.read(part)
             if part.endswith("styles.xml"):
                 continue
+            if part.endswith("/workbook.xml"):
+                content = _UNKNOWN_STATE.sub(rb"\1", _VIEWS.sub(b"", content))
             if "/worksheets/" in part:
                 content = _FORMATS.sub(b"", _STYLE_OF_CELL.sub(rb"\1", content))
             copy.writestr(part, content)
@@ -89,6 +102,45 @@ def usual_package(data: bytes, kind: str, meter: FileMeter) -> bytes:
                 if is_strict and part.endswith((".xml", ".rels")):
                     content = _STRICT_NAME.sub(_TRANSITIONAL_NAME, content)
                 copy.writestr(part, content)
+    return target.getvalue()
+
+
+def opened_package(
+    open_document: Callable[[BytesIO], Any], data: bytes, kind: str, meter: FileMeter
+) -> Any:
+    """The document opened by a library, from the usual package; damaged parts are mended or left out."""
+    from lxml import etree
+
+    package = usual_package(data, kind, meter)
+    try:
+        return open_document(BytesIO(package))
+    except etree.XMLSyntaxError:
+        mended = usual_package(_mended(package, meter), kind, meter)
+    try:
+        return open_document(BytesIO(mended))
+    except KeyError as error:
+        raise ConfigError(f"is not a valid {kind} file: its main part is damaged") from error
+
+
+def _mended(data: bytes, meter: FileMeter) -> bytes:
+    """The package, with the readable beginning of each damaged part; a part that is no XML goes."""
+    from lxml import etree
+
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, recover=True)
+    target = BytesIO()
+    with ZipFile(BytesIO(data)) as package, ZipFile(target, "w", ZIP_DEFLATED) as copy:
+        extensions = _XML_EXTENSIONS.findall(package.read(CONTENT_TYPES))
+        ends = (".xml", ".rels", *(f".{extension.decode()}" for extension in extensions))
+        for part in dict.fromkeys(package.namelist()):
+            content = package.read(part)
+            if part.endswith(ends):
+                root = etree.fromstring(content, parser) if content.strip() else None
+                if root is None:
+                    continue
+                if parser.error_log:
+                    meter.add_note(f"the part {part} is damaged")
+                    content = etree.tostring(root, xml_declaration=True, encoding="UTF-8")
+            copy.writestr(part, content)
     return target.getvalue()
 
 

@@ -1,90 +1,286 @@
 """Reads texts, tables and presentations in OpenDocument, the format of LibreOffice."""
 
 import re
-from collections.abc import Iterator
-from io import BytesIO
+from collections.abc import Iterable, Iterator
 from typing import Any
+from zipfile import BadZipFile
 
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.compression import open_zip
 from lightrag_jsonl.readers.limits import FileMeter
-from lightrag_jsonl.readers.markdown import without_blank_runs
+from lightrag_jsonl.readers.markdown import markdown_table
+from lightrag_jsonl.readers.open_document_numbers import (
+    OFFICE,
+    TABLE,
+    TEXT,
+    ListNumbers,
+    whole_number,
+)
 from lightrag_jsonl.readers.tables import TableRow, described_rows
+from lightrag_jsonl.readers.titles import confirmed_title, heading_title
+from lightrag_jsonl.readers.xml_elements import local_name
 
 MANIFEST_FILE = "META-INF/manifest.xml"
 CONTENT = "content.xml"
-OFFICE = "{urn:oasis:names:tc:opendocument:xmlns:office:1.0}"
-TABLE_NAMESPACE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
-TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
+LINK = "{http://www.w3.org/1999/xlink}href"
+DUBLIN_CORE = "{http://purl.org/dc/elements/1.1/}"
 REPETITION = re.compile(rb'number-(?:columns|rows)-repeated="(\d{1,9})')
 VALUES = ("value", "date-value", "time-value", "boolean-value", "string-value")
+SIGNS = {"tab": "\t", "line-break": "\n"}  # by element
+MOST_SPACES = 100  # in a row, of which a file can state any number
+HIDDEN_ELEMENTS = frozenset(
+    [
+        "tracked-changes",
+        "forms",
+        "sequence-decls",
+        "variable-decls",
+        "user-field-decls",
+        "desc",
+        "event-listeners",
+        "scripts",
+        "ruby-text",
+        "settings",
+        "plugin",
+        "master-page",
+    ]
+)
+_LAYOUT = re.compile(r"[ \t\r\n]+")  # in XML, a single space
 
 
 def read_odt(data: bytes, meter: FileMeter) -> Document:
     """The text of a document, with headings, lists, notes and tables as in Markdown."""
-    file = _opened(data, ".odt", meter)
-    text = without_blank_runs(file.to_markdown())
-    meter.add_characters(len(text))
-    return Document(text, title=file.meta.title or None)
+    package = _Package(data, ".odt", meter)
+    meter.add_cells(package.repetitions)
+    paragraphs: list[str] = []
+    for paragraph in _OpenText(package, meter).blocks(package.body):
+        meter.add_characters(len(paragraph))
+        paragraphs.append(paragraph)
+    text = "\n\n".join(paragraphs)
+    return Document(text, title=confirmed_title(package.title, text) or heading_title(text))
 
 
 def read_ods(data: bytes, meter: FileMeter) -> Document:
-    """The rows of a workbook, a page for each sheet."""
-    file = _opened(data, ".ods", meter)
+    """The rows of a workbook, a page for each sheet, with the comments below."""
+    package = _Package(data, ".ods", meter)
+    reader = _OpenText(package, meter)
     pages: list[str] = []
-    content = _content_root(data)
-    for sheet in content.iter(f"{TABLE_NAMESPACE}table"):
+    for sheet in package.body.iter(f"{TABLE}table"):
         meter.add_pages(1)
         paragraphs = list(described_rows(_sheet_rows(sheet, meter), meter))
+        for drawing in sheet.iter(f"{OFFICE}annotation", f"{TABLE}shapes"):
+            paragraphs += reader.blocks([drawing])
         if paragraphs:
-            pages.append("\n\n".join([f"# {sheet.get(f'{TABLE_NAMESPACE}name', '')}", *paragraphs]))
-    return Document("", pages=tuple(pages), title=file.meta.title or None)
+            pages.append("\n\n".join([f"# {sheet.get(f'{TABLE}name', '')}", *paragraphs]))
+    return Document("", pages=tuple(pages), title=package.title or None)
 
 
 def read_odp(data: bytes, meter: FileMeter) -> Document:
     """The texts of a presentation, a page for each slide with the notes."""
-    file = _opened(data, ".odp", meter)
+    package = _Package(data, ".odp", meter)
+    meter.add_cells(package.repetitions)
+    reader = _OpenText(package, meter)
     pages: list[str] = []
-    for number, slide in enumerate(file.body.get_draw_pages(), 1):
+    for number, slide in enumerate(package.body.iter("{*}page"), 1):
         meter.add_pages(1)
-        paragraphs = [" ".join(item.inner_text.split()) for item in slide.get_elements(".//text:p")]
-        text = "\n\n".join(filter(None, [f"# Slide {number}", *paragraphs]))
+        text = "\n\n".join([f"# Slide {number}", *reader.blocks(slide)])
         meter.add_characters(len(text))
         pages.append(text)
-    return Document("", pages=tuple(pages), title=file.meta.title or None)
+    return Document("", pages=tuple(pages), title=package.title or None)
 
 
-def _opened(data: bytes, kind: str, meter: FileMeter) -> Any:
-    """The opened package; `ConfigError` for other files, for a password, and beyond the limits."""
-    with open_zip(data, kind) as package:
-        names = package.namelist()
-        manifest = package.read(MANIFEST_FILE) if MANIFEST_FILE in names else b""
-        if b"encryption-data" in manifest:
-            raise ConfigError("is encrypted: save it without a password")
-        content = package.read(CONTENT) if CONTENT in names and kind != ".ods" else b""
-    meter.add_cells(sum(map(int, REPETITION.findall(content))))
-    import odfdo
+class _Package:
+    """The opened file; `ConfigError` for other files, for a password, and beyond the limits.
 
-    return odfdo.Document(BytesIO(data))
+    `repetitions` counts the cells that the content states to be repeated.
+    """
+
+    def __init__(self, data: bytes, kind: str, meter: FileMeter) -> None:
+        self._meter = meter
+        with open_zip(data, kind) as archive:
+            self._archive = archive
+            self._names = frozenset(archive.namelist())
+            if b"encryption-data" in self._part(MANIFEST_FILE):
+                raise ConfigError("is encrypted: save it without a password")
+            content = self._part(CONTENT)
+            self.repetitions = sum(map(int, REPETITION.findall(content)))
+            self.root = self._xml_root(CONTENT, content)
+            self.styles = self._xml_root("styles.xml")
+            meta = self._xml_root("meta.xml")
+            self.objects = {
+                name.removesuffix(f"/{CONTENT}"): self._xml_root(name)
+                for name in sorted(self._names)
+                if name.endswith(f"/{CONTENT}")
+            }
+        body = None if self.root is None else self.root.find(f".//{OFFICE}body")
+        if body is None:
+            raise ConfigError(f"is not a valid {kind} file: it has no content")
+        self.body = body
+        title = "" if meta is None else meta.findtext(f".//{DUBLIN_CORE}title") or ""
+        self.title = " ".join(title.split())
+
+    def _part(self, name: str) -> bytes:
+        """The bytes of a part; nothing for a missing or, with a note, for a damaged one."""
+        if name not in self._names:
+            return b""
+        try:
+            return self._archive.read(name)
+        except (BadZipFile, EOFError, RuntimeError) as error:
+            self._meter.add_note(f"the part {name} is damaged: {error}")
+            return b""
+
+    def _xml_root(self, name: str, content: bytes | None = None) -> Any | None:
+        """The root of a part, as far as it can be read; None for a part that is no XML."""
+        from lxml import etree
+
+        parser = etree.XMLParser(
+            resolve_entities=False, no_network=True, load_dtd=False, recover=True, collect_ids=False
+        )
+        content = self._part(name) if content is None else content
+        try:
+            root = etree.fromstring(content, parser) if content.strip() else None
+        except etree.XMLSyntaxError:
+            root = None
+        if parser.error_log.filter_from_fatals():
+            self._meter.add_note(f"the part {name} is damaged")
+        return root
 
 
-def _content_root(data: bytes) -> Any:
-    from lxml import etree
+class _OpenText:
+    """Turns the elements of a document into texts, in order."""
 
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False)
-    with open_zip(data, ".ods") as package:
-        return etree.fromstring(package.read(CONTENT), parser)
+    def __init__(self, package: _Package, meter: FileMeter) -> None:
+        self._objects = dict(package.objects)
+        self._numbers = ListNumbers(package.root, package.styles)
+        self._meter = meter
+        self._note_count = 0
+
+    def blocks(self, container: Iterable[Any]) -> Iterator[str]:
+        """The texts of the paragraphs, lists and tables in a body, a cell, a frame or a note."""
+        for element in container:
+            name = local_name(element)
+            if name in ("p", "h"):
+                yield from self._paragraph(element)
+            elif name == "list":
+                yield from self._list(element, "", 1)
+            elif name == "table":
+                yield markdown_table(self._table_rows(element))
+            elif name == "object":
+                yield from self._object(element)
+            elif name == "annotation":
+                yield self._comment(element)
+            elif name and name not in HIDDEN_ELEMENTS:
+                yield from self.blocks(element)
+
+    def _paragraph(self, paragraph: Any, mark: str = "") -> Iterator[str]:
+        """The text of a paragraph or a heading, then text boxes, notes and comments."""
+        others: list[Any] = []
+        text = "".join(self._pieces(paragraph, others)).strip()
+        if text and local_name(paragraph) == "h":
+            level = whole_number(paragraph.get(f"{TEXT}outline-level"), 1)
+            number = self._numbers.heading_number(paragraph, level)
+            words = " ".join([*number.split(), *text.split()])
+            yield f"{'#' * min(max(level, 1), 6)} {words}"
+        elif text:
+            yield f"{mark}{text}"
+        for other in others:
+            yield from [other] if isinstance(other, str) else self.blocks([other])
+
+    def _pieces(self, element: Any, others: list[Any]) -> Iterator[str]:
+        """The texts in a paragraph; what stands beside the text is added to the list."""
+        yield _LAYOUT.sub(" ", element.text or "")
+        for child in element:
+            name = local_name(child)
+            if name == "s":
+                yield " " * min(whole_number(child.get(f"{TEXT}c"), 1), MOST_SPACES)
+            elif name in SIGNS:
+                yield SIGNS[name]
+            elif name == "note":
+                yield self._note_mark(child, others)
+            elif name in ("frame", "annotation", "custom-shape", "g", "text-box", "p"):
+                formula = self._formula(child)
+                others += [] if formula else [child]
+                yield formula
+            elif name and name not in HIDDEN_ELEMENTS:
+                yield from self._pieces(child, others)
+            yield _LAYOUT.sub(" ", child.tail or "")
+
+    def _note_mark(self, note: Any, others: list[Any]) -> str:
+        """The mark of a note, as in Markdown; the text of the note is added to the list."""
+        self._note_count += 1
+        mark = f"[^{self._note_count}]"
+        words = " ".join(self.blocks(note.iterchildren(f"{TEXT}note-body")))
+        others.append(f"{mark}: {words}")
+        return mark
+
+    def _comment(self, annotation: Any) -> str:
+        author = " ".join((annotation.findtext(f"{DUBLIN_CORE}creator") or "").split())
+        words = " ".join(self.blocks(annotation))
+        return f"Comment by {author}: {words}" if author else f"Comment: {words}"
+
+    def _list(self, element: Any, style: str, level: int) -> Iterator[str]:
+        """The items, each with the number or a bullet; a list in a list has its style."""
+        style = element.get(f"{TEXT}style-name") or style
+        self._numbers.begin(element, style, level)
+        for item in element:
+            mark = ""
+            if local_name(item) == "list-item":
+                number = self._numbers.next_number(style, level, item.get(f"{TEXT}start-value"))
+                mark = f"{'  ' * (level - 1)}{number or '-'} "
+            for block in item:
+                name = local_name(block)
+                if name == "list":
+                    yield from self._list(block, style, level + 1)
+                elif name == "p":
+                    yield from self._paragraph(block, mark)
+                    mark = ""
+                else:
+                    yield from self.blocks([block])
+
+    def _table_rows(self, table: Any) -> Iterator[list[str]]:
+        for row in _table_children(table, "table-row"):
+            cells: list[str] = []
+            for cell in row.iterchildren(f"{TABLE}table-cell", f"{TABLE}covered-table-cell"):
+                text = " ".join(self.blocks(cell))
+                cells += [text] * (_repetitions(cell, "columns") if text else 1)
+            for _ in range(_repetitions(row, "rows") if any(cells) else 1):
+                yield cells
+
+    def _formula(self, frame: Any) -> str:
+        """The formula in a frame, as typed by its writer; "" for other frames."""
+        for reference in frame.iter("{*}object"):
+            root = self._objects.get(_object_name(reference))
+            if root is not None and local_name(root) == "math":
+                source = root.findtext(".//{*}annotation")
+                return " ".join((source or " ".join(root.itertext("*"))).split())
+        return ""
+
+    def _object(self, reference: Any) -> Iterator[str]:
+        """The texts and numbers of a chart, a table or a text in the document, each once."""
+        root = self._objects.pop(_object_name(reference), None)
+        if root is not None:
+            yield from self.blocks(root)
+
+
+def _object_name(reference: Any) -> str:
+    return str(reference.get(LINK, "")).removeprefix("./").rstrip("/")
+
+
+def _table_children(table: Any, name: str) -> Iterator[Any]:
+    """The rows of a table, also in groups."""
+    for child in table:
+        if local_name(child) == name:
+            yield child
+        elif local_name(child) in ("table-rows", "table-header-rows", "table-row-group"):
+            yield from _table_children(child, name)
 
 
 def _sheet_rows(sheet: Any, meter: FileMeter) -> Iterator[TableRow]:
     """The rows of a sheet; a run of blank rows, as at the end of every sheet, counts as one."""
-    for row in sheet.iter(f"{TABLE_NAMESPACE}table-row"):
+    for row in _table_children(sheet, "table-row"):
         cells: list[str] = []
         blank_cells = 0
-        for cell in row.iterchildren(
-            f"{TABLE_NAMESPACE}table-cell", f"{TABLE_NAMESPACE}covered-table-cell"
-        ):
+        for cell in row.iterchildren(f"{TABLE}table-cell", f"{TABLE}covered-table-cell"):
             text = _cell_text(cell)
             count = _repetitions(cell, "columns")
             if not text:
@@ -100,8 +296,7 @@ def _sheet_rows(sheet: Any, meter: FileMeter) -> Iterator[TableRow]:
 
 
 def _repetitions(element: Any, kind: str) -> int:
-    text = element.get(f"{TABLE_NAMESPACE}number-{kind}-repeated", "1")
-    return int(text) if text.isdecimal() else 1
+    return whole_number(element.get(f"{TABLE}number-{kind}-repeated"), 1)
 
 
 def _cell_text(cell: Any) -> str:

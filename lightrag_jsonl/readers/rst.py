@@ -24,7 +24,7 @@ DOCUTILS_SETTINGS = {  # nothing is read or run but the text itself, and faults 
 NODES_WITHOUT_TEXT = frozenset(
     ["comment", "substitution_definition", "target", "image", "raw", "system_message", "pending", "meta"]
 )  # fmt: skip
-MARKUP_ONLY = frozenset(["toctree", "contents", "highlight", "include", "index", "currentmodule"])
+MARKUP_ONLY = frozenset(["contents", "highlight", "include", "index", "currentmodule"])
 CODE_ROLES = frozenset(
     ["code", "code-block", "sourcecode", "literalinclude", "prompt", "parsed-literal"]
 )
@@ -38,6 +38,7 @@ VERSIONS = {  # Sphinx's words before a version
 }
 DIRECTIVE = pattern_of(r"^[ \t]*\.\. +([\w:+.-]+)::", re.MULTILINE)
 ROLE = pattern_of(r"(?<![\w:]):([\w:+.-]+):`")
+TOC_ENTRY = pattern_of(r"^(\S.*?)\s*<[^<>]*>$")  # a title before the name of a page
 ROLE_TARGET = pattern_of(r"(?<!\s)\s*<[^<>]*>$")
 
 
@@ -178,6 +179,25 @@ def _footnote(node: Any, level: int) -> Iterator[str]:
     yield f"[^{label.astext()}]: {' '.join(texts)}"
 
 
+def _admonition(node: Any, level: int) -> Iterator[str]:
+    """The blocks of a warning or the like, with its name before the first."""
+    blocks = [text for child in node.children for text in _blocks(child, level)]
+    if blocks:
+        yield f"{node.tagname.capitalize()}: {blocks[0]}"
+        yield from blocks[1:]
+
+
+ADMONITIONS = (
+    "attention",
+    "caution",
+    "danger",
+    "error",
+    "hint",
+    "important",
+    "note",
+    "tip",
+    "warning",
+)
 RST_BLOCKS: dict[str, Callable[[Any, int], Iterator[str]]] = {
     "paragraph": _rst_paragraph, "caption": _rst_paragraph, "attribution": _rst_paragraph, "rubric": _rst_paragraph,
     "title": _title, "subtitle": _title,
@@ -185,6 +205,7 @@ RST_BLOCKS: dict[str, Callable[[Any, int], Iterator[str]]] = {
     "bullet_list": _list_points, "enumerated_list": _list_points,
     "definition_list_item": _definition, "field": _definition, "option_list_item": _definition,
     "system_message": _unread, "table": _table_text, "line_block": _text_lines, "footnote": _footnote, "citation": _footnote,
+    **dict.fromkeys(ADMONITIONS, _admonition),
 }  # fmt: skip
 
 
@@ -221,6 +242,14 @@ def _directive_class() -> Any:
             name = self.name.lower()
             if name in MARKUP_ONLY:
                 return []
+            if name == "toctree":
+                entries = [TOC_ENTRY.sub(r"\1", line.strip()) for line in self.content]
+                items = [
+                    nodes.list_item("", nodes.paragraph(entry, entry))
+                    for entry in entries
+                    if entry and entry != "self"
+                ]
+                return [nodes.bullet_list("", *items)] if items else []
             if name in CODE_ROLES:
                 text = "\n".join(self.content)
                 return [nodes.literal_block(text, text)] if text else []

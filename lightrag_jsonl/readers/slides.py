@@ -1,7 +1,6 @@
 """Reads presentations of PowerPoint."""
 
 from collections.abc import Iterable, Iterator
-from io import BytesIO
 from typing import Any
 
 from lightrag_jsonl.core.cjk import is_cjk
@@ -10,7 +9,7 @@ from lightrag_jsonl.core.types import Document, Picture
 from lightrag_jsonl.readers.drawings import drawing_text
 from lightrag_jsonl.readers.limits import FileMeter
 from lightrag_jsonl.readers.markdown import markdown_table
-from lightrag_jsonl.readers.ooxml import usual_package
+from lightrag_jsonl.readers.ooxml import opened_package
 from lightrag_jsonl.readers.pictures import (
     add_pictures,
     picture_bytes,
@@ -34,7 +33,7 @@ def read_pptx(data: bytes, meter: FileMeter) -> Document:
     """
     import pptx
 
-    presentation = pptx.Presentation(BytesIO(usual_package(data, ".pptx", meter)))
+    presentation = opened_package(pptx.Presentation, data, ".pptx", meter)
     texts = []
     pictures: list[Picture] = []
     height = presentation.slide_height.pt if presentation.slide_height else 0.0

@@ -1,5 +1,6 @@
 """Reads subtitles and captions: the spoken words below times."""
 
+import re
 from collections.abc import Iterator
 from io import StringIO
 from typing import Any
@@ -10,6 +11,7 @@ from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.limits import FileMeter
 from lightrag_jsonl.readers.web import html_text
 
+TIMES = pattern_of(r"^\d+:\d\d:\d\d,\d{3}[ \t]*-->[ \t]*\d+:\d\d:\d\d,\d{3}", re.MULTILINE)
 PAUSE = 4.0  # seconds without a word, after which a paragraph begins
 STYLE = pattern_of(r"\{\\[^{}\n]*\}")  # of SubStation Alpha, which many .srt files have: {\an8}
 STRETCH = 120.0  # seconds below one heading
@@ -24,6 +26,8 @@ def read_subtitles(data: bytes, meter: FileMeter) -> Document:
     import webvtt
 
     source = meter.decode(data).replace("\r\n", "\n").strip()
+    if TIMES.match(source):  # without numbers, which only captions of WebVTT may lack
+        source = f"WEBVTT\n\n{TIMES.sub(lambda times: times[0].replace(',', '.'), source)}"
     kind = "vtt" if source.startswith("WEBVTT") else "srt"
     try:
         captions = webvtt.from_buffer(StringIO(source + "\n"), format=kind)

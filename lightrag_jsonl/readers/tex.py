@@ -1,6 +1,8 @@
 """Reads LaTeX by pylatexenc as a text with headings as in Markdown."""
 
+import re
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Any
 
 from lightrag_jsonl.core.errors import ConfigError
@@ -62,7 +64,6 @@ SILENT = {
             "nocite",
             "bibliographystyle",
             "theoremstyle",
-            "phantomsection",
             "pdfbookmark",
         ],
         "*[[{",
@@ -78,7 +79,7 @@ SWITCHES = frozenset(
     newpage clearpage cleardoublepage pagebreak linebreak newline appendix frontmatter mainmatter backmatter
     bigskip medskip smallskip tiny scriptsize footnotesize small normalsize large Large LARGE huge Huge
     bfseries itshape scshape ttfamily sffamily rmfamily bf it em rm sc sf tt toprule midrule bottomrule hline
-    par protect relax left right big Big endinput selectfont and hfill vfill columnwidth textwidth linewidth
+    phantomsection par protect relax left right big Big endinput selectfont and hfill vfill columnwidth textwidth linewidth
     caption makeatletter makeatother begingroup endgroup sloppy singlespacing doublespacing"""
     )
 )
@@ -88,6 +89,9 @@ OWN_WRITING = frozenset(
     [*SECTION_LEVELS, *SILENT, *TITLE_FIELDS, "item", "href", "url", "footnote"]
 )
 PLACE = pattern_of(r"#([1-9])")
+BEGIN_OF_DOCUMENT = pattern_of(r"^[^%\n]*?\\begin\s*\{document\}", re.MULTILINE)
+END_OF_DOCUMENT = pattern_of(r"^[^%\n]*?\\end\s*\{document\}", re.MULTILINE)
+UNOPENED = pattern_of(r"\\end\s*\{[^{}\n]*\}|[\]}]")
 CODE_OPTIONS = pattern_of(r"\A(?:\[[^\]\n]*\]|\{[^}\n]*\})*[ \t]*\n?")
 LONGEST_DEFINITION = 1_000  # characters of a command of the document's own
 
@@ -122,27 +126,39 @@ class _Reader:
 
         self.fields: dict[str, str] = {}
         self.unknown: set[str] = set()
-        self._source = CODE_ENVIRONMENT.sub(r"\\\1{verbatim}", source)
+        source = CODE_ENVIRONMENT.sub(r"\\\1{verbatim}", source)
+        begin = BEGIN_OF_DOCUMENT.search(source)
+        preamble = source[: begin.start()] if begin else ""
+        body = END_OF_DOCUMENT.split(source[begin.end() :] if begin else source, maxsplit=1)[0]
         self._parse_context = latexwalker.get_default_latex_context_db()
         self._text_context = latex2text.get_default_latex_context_db()
         self._write_as_markdown()
-        nodes = self._parsed()
-        if definitions := list(_macro_definitions(nodes)):
+        parts = [self._parsed(preamble), self._parsed(body)]
+        if definitions := [item for part in parts for item in _macro_definitions(part)]:
             self._define(definitions)
-            nodes = self._parsed()
-        for node in nodes:
+            parts = [self._parsed(preamble), self._parsed(body)]
+        for node in chain(*parts):
             if _macro_name(node) in TITLE_FIELDS:
                 self.fields[node.macroname] = " ".join(self._text(_macro_arguments(node)).split())
-        document = next((node for node in nodes if _environment_name(node) == "document"), None)
         self.unknown.clear()  # those of the preamble are no words
-        self.text = without_blank_runs(self._text(document.nodelist if document else nodes)).strip()
+        self.text = without_blank_runs(self._text(parts[1])).strip()
 
-    def _parsed(self) -> list[Any]:
+    def _parsed(self, source: str) -> list[Any]:
+        """The nodes of a source; a sign that closes what was never opened is passed over."""
         from pylatexenc.latexwalker import LatexWalker
 
-        walker = LatexWalker(self._source, latex_context=self._parse_context, tolerant_parsing=True)
-        nodes: list[Any] = walker.get_latex_nodes()[0]
-        return [node for node in nodes if node is not None]
+        walker = LatexWalker(source, latex_context=self._parse_context, tolerant_parsing=True)
+        nodes: list[Any] = []
+        position = 0
+        while position < len(source):
+            more, start, length = walker.get_latex_nodes(position)
+            nodes += [node for node in more if node is not None]
+            position = start + length
+            if closing := UNOPENED.match(source, position):
+                position = closing.end()
+            elif not length:
+                position += 1
+        return nodes
 
     def _text(self, nodes: list[Any]) -> str:
         from pylatexenc.latex2text import LatexNodes2Text
@@ -233,10 +249,6 @@ def _macro_name(node: Any) -> str:
     return str(getattr(node, "macroname", ""))
 
 
-def _environment_name(node: Any) -> str:
-    return str(getattr(node, "environmentname", ""))
-
-
 def _macro_arguments(node: Any) -> list[Any]:
     """The arguments given to a command."""
     arguments = node.nodeargd.argnlist if node.nodeargd is not None else ()
@@ -259,5 +271,6 @@ def _link_words(node: Any, l2tobj: Any) -> str:
 
 def _code_text(node: Any, l2tobj: Any) -> str:
     """Unchanged code in a fence, without the options before."""
-    code = CODE_OPTIONS.sub("", node.nodeargd.verbatim_text, count=1).rstrip()
+    verbatim = getattr(node.nodeargd, "verbatim_text", None)  # absent without an end
+    code = CODE_OPTIONS.sub("", verbatim or node.latex_verbatim(), count=1).rstrip()
     return f"\n```\n{code}\n```\n"

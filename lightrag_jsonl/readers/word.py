@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from io import BytesIO
 from typing import Any
 
 from lightrag_jsonl.core.patterns import pattern_of
@@ -11,7 +10,7 @@ from lightrag_jsonl.readers.drawings import DRAWING, RELATIONSHIP, drawing_text
 from lightrag_jsonl.readers.formulas import formula_text
 from lightrag_jsonl.readers.limits import FileMeter
 from lightrag_jsonl.readers.markdown import markdown_table
-from lightrag_jsonl.readers.ooxml import usual_package
+from lightrag_jsonl.readers.ooxml import opened_package
 from lightrag_jsonl.readers.pictures import (
     SMALLEST_SIDE,
     add_pictures,
@@ -32,19 +31,21 @@ HIDDEN_ELEMENTS = frozenset(
 WRAPPERS = frozenset(
     ["sdt", "sdtContent", "ins", "moveTo", "customXml", "smartTag", "AlternateContent", "Choice"]
 )
+LONGEST_MARGIN_NOTE = 500  # characters
+_LETTER = pattern_of(r"[^\W\d_]{2}|[\u3400-\u9fff]")
 _HEADING_STYLE = pattern_of(r"(?i)heading ([1-6])$")
 
 
 def read_docx(data: bytes, meter: FileMeter) -> Document:
     """Paragraphs and tables in the order of the body, headings marked as in Markdown.
 
-    Paragraphs have list numbers; text boxes, footnotes, charts, diagrams and pictures follow the
-    paragraph of the reference. Inserted text counts, deleted text does not. The format stores no
-    page numbers.
+    Paragraphs have list numbers; text boxes, footnotes, comments, charts, diagrams and pictures
+    follow the paragraph of the reference. Inserted text counts, deleted text does not. The words in
+    the headers and footers of pages are noted. The format stores no page numbers.
     """
     import docx
 
-    document = docx.Document(BytesIO(usual_package(data, ".docx", meter)))
+    document = opened_package(docx.Document, data, ".docx", meter)
     word_text = WordText(document, meter)
     texts: list[str] = []
     pictures: list[Picture] = []
@@ -57,6 +58,7 @@ def read_docx(data: bytes, meter: FileMeter) -> Document:
         new_pictures = word_text.pictures[len(pictures) :]
         pictures += [replace(picture, offset=length) for picture in new_pictures]
     text = PARAGRAPH_BREAK.join(texts)
+    word_text.note_margins(text)
     title = confirmed_title(document.core_properties.title, text)
     return Document(
         text,
@@ -76,11 +78,14 @@ class WordText:
         self._part = document.part
         self._meter = meter
         self._levels = _heading_levels(document.styles.element.iter(f"{W}style"))
-        self._numbers = ParagraphNumbers(_part_root(document, "numbering"), document.styles.element)
+        self._numbers = ParagraphNumbers(
+            next(_part_roots(document.part, "numbering"), None), document.styles.element
+        )
         self._notes = {
             (kind, note.get(f"{W}id")): note
-            for kind in ("footnote", "endnote")
-            for note in _wrapped_children(_part_root(document, f"{kind}s"), kind)
+            for kind in ("footnote", "endnote", "comment")
+            for root in _part_roots(document.part, f"{kind}s")
+            for note in _wrapped_children(root, kind)
         }
         self._note_count = 0
 
@@ -101,6 +106,21 @@ class WordText:
                 yield markdown_table(rows)
             elif name in WRAPPERS:
                 yield from self.blocks(element)
+            elif name == "altChunk":
+                self._meter.add_note("a document inside the document is left out")
+
+    def note_margins(self, text: str) -> None:
+        """Note the words in the headers and footers of pages that the text does not have."""
+        lines: dict[str, None] = {}
+        for name in ("header", "footer"):
+            for root in _part_roots(self._part, name):
+                for block in self.blocks(root):
+                    line = " ".join(block.split())
+                    if _LETTER.search(line) and line not in text:
+                        lines[line] = None
+        if lines:
+            words = " / ".join(lines)
+            self._meter.add_note(f"headers and footers left out: {words[:LONGEST_MARGIN_NOTE]}")
 
     def _paragraph(self, paragraph: Any) -> Iterator[str]:
         """The text of a paragraph with the number, then text boxes, notes, charts and diagrams."""
@@ -141,6 +161,8 @@ class WordText:
                 self._add_picture(child)
             elif name in ("footnoteReference", "endnoteReference"):
                 yield from self._note_mark(child, name.removesuffix("Reference"), notes)
+            elif name == "commentReference":
+                notes.append(self._comment(child))
             elif name not in HIDDEN_ELEMENTS:
                 yield from self._pieces(child, boxes, notes)
 
@@ -168,6 +190,15 @@ class WordText:
         notes.append(f"{mark}: {' '.join(self.blocks(note))}")
         yield mark
 
+    def _comment(self, reference: Any) -> str:
+        """The comment at a place, with its writer; "" for a comment that was read before."""
+        comment = self._notes.pop(("comment", reference.get(f"{W}id")), None)
+        words = "" if comment is None else " ".join(self.blocks(comment))
+        if not words:
+            return ""
+        author = " ".join(comment.get(f"{W}author", "").split())
+        return f"Comment by {author}: {words}" if author else f"Comment: {words}"
+
 
 def _drawn_size(picture: Any) -> tuple[float, float]:
     """Width and height of a picture, in points."""
@@ -180,14 +211,13 @@ def _drawn_size(picture: Any) -> tuple[float, float]:
     return width / EMU_PER_POINT, height / EMU_PER_POINT
 
 
-def _part_root(document: Any, name: str) -> Any | None:
-    """The root of a part of the document, such as "footnotes"; None for a missing part."""
+def _part_roots(part: Any, name: str) -> Iterator[Any]:
+    """The roots of the parts of a document with a name, such as "footnotes"."""
     from docx.oxml import parse_xml
 
-    for relation in document.part.rels.values():
+    for relation in part.rels.values():
         if relation.reltype.endswith(f"/{name}") and not relation.is_external:
-            return parse_xml(relation.target_part.blob)
-    return None
+            yield parse_xml(relation.target_part.blob)
 
 
 def _wrapped_children(container: Any, name: str) -> Iterator[Any]:

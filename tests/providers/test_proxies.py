@@ -1,13 +1,64 @@
 """The way to a server: by a proxy of the environment, or past it."""
 
+import contextlib
+import socket
+import socketserver
 import sys
+import threading
 from pathlib import Path
+from typing import Self
 
 import pytest
 
 from lightrag_jsonl import ConfigError, LLMError, Message, OpenAILLM
 from lightrag_jsonl.providers.proxies import proxy_for
 from tests.servers import ScriptedServer, chat_reply
+
+
+class SocksProxy(socketserver.ThreadingTCPServer):
+    """A SOCKS5 proxy on loopback (RFC 1928), to which every name is this machine."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), SocksConnection)
+        self.hosts: list[str] = []
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.shutdown()
+        self.server_close()
+
+
+class SocksConnection(socketserver.StreamRequestHandler):
+    """A connection to the proxy, and on to the server."""
+
+    def handle(self) -> None:
+        _, count = self.rfile.read(2)
+        self.rfile.read(count)  # the ways to log in
+        self.wfile.write(b"\x05\x00")
+        _, command, _, kind = self.rfile.read(4)
+        assert (command, kind) == (1, 3), "a connection to a name"
+        host = self.rfile.read(self.rfile.read(1)[0]).decode()
+        port = int.from_bytes(self.rfile.read(2), "big")
+        proxy = self.server
+        assert isinstance(proxy, SocksProxy)
+        proxy.hosts.append(host)
+        with socket.create_connection(("127.0.0.1", port)) as server:
+            self.wfile.write(b"\x05\x00\x00\x01" + bytes(6))
+            threading.Thread(target=copied, args=(server, self.connection), daemon=True).start()
+            copied(self.connection, server)
+
+
+def copied(source: socket.socket, target: socket.socket) -> None:
+    """Copy bytes until one side ends."""
+    with contextlib.suppress(OSError):
+        while data := source.recv(65_536):
+            target.sendall(data)
+
 
 VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 HELLO = (Message("user", "你好"),)
@@ -78,6 +129,23 @@ async def test_a_missing_package_and_another_kind_of_proxy_are_named(
     monkeypatch.setenv("ALL_PROXY", "socks4://proxy:1080")
     with pytest.raises(ConfigError, match="socks4"):
         await OpenAILLM("m", base_url="https://api.example.com/v1", api_key="k").complete(HELLO)
+
+
+async def test_a_server_is_reached_through_a_socks_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By name, which the proxy resolves; a host in NO_PROXY and this machine are asked directly."""
+    pytest.importorskip("socksio")
+    replies = [chat_reply("by proxy"), chat_reply("direct")]
+    with SocksProxy() as proxy, ScriptedServer(replies) as server:
+        monkeypatch.setenv("ALL_PROXY", f"socks5://127.0.0.1:{proxy.server_address[1]}")
+        away = server.base_url.replace("127.0.0.1", "model.invalid")
+        proxied = await OpenAILLM("m", base_url=away, api_key="k").complete(HELLO)
+        assert (proxied.text, proxy.hosts) == ("by proxy", ["model.invalid"])
+        here = await OpenAILLM("m", base_url=server.base_url, api_key="k").complete(HELLO)
+        monkeypatch.setenv("NO_PROXY", "ip6-loopback, 127.0.0.0/8, machine.invalid")
+        with pytest.raises(LLMError, match="no connection"):
+            exempt = away.replace("model.", "machine.")
+            await OpenAILLM("m", base_url=exempt, api_key="k").complete(HELLO)
+        assert (here.text, proxy.hosts) == ("direct", ["model.invalid"])
 
 
 async def test_requests_take_the_way_that_was_chosen(

@@ -5,7 +5,10 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from lightrag_jsonl import Document
+from lightrag_jsonl.core.index_reports import SkippedFile
 from lightrag_jsonl.indexing.loading import load_documents
 from lightrag_jsonl.readers import read_document
 
@@ -131,6 +134,124 @@ def test_days_of_slack_are_read_in_an_archive(tmp_path: Path) -> None:
     assert document.text == (
         "2023-11-14 22:13 Ada Brook: @Bob Crane the plan & more\n2023-11-14 22:14 Bob Crane: ok"
     )
+
+
+SLACK_EXPORT: dict[str, Any] = {
+    "users.json": [
+        {"id": "U1", "name": "ada", "profile": {"real_name": "Ada Brook", "email": "a@x.example"}},
+        {"id": "U2", "name": "xiaolin", "profile": {"real_name": "", "display_name": "林晚秋"}},
+        {"id": "U3", "name": "cid", "profile": {}},
+    ],
+    "channels.json": [{"id": "C1", "name": "quay", "members": ["U1"], "purpose": {"value": "Lamps"}}],
+    "quay/2023-11-14.json": [
+        {"type": "message", "subtype": "channel_join", "user": "U2", "ts": "1.7e9", "text": "<@U2> has joined"},
+        {"type": "message", "user": "U1", "ts": "1700000000.1", "thread_ts": "1700000000.1", "text": "<!here> <@U3>?"},
+        {"type": "message", "user": "U2", "ts": "1700000060.1", "thread_ts": "1700000000.1", "text": "在 <#C1|quay>",
+         "files": [{"name": "plan.pdf", "title": "Plan of the quay"}], "edited": {"user": "U2", "ts": "1"}},
+        {"type": "message", "subtype": "bot_message", "username": "Tide", "ts": "1700000120.1", "text": "",
+         "attachments": [{"title": "High water", "text": "at 21:15", "fallback": "x"}]},
+        {"type": "message", "user": "U3", "ts": "1700000180.1", "text": "", "blocks": [{"type": "rich_text",
+         "elements": [{"type": "rich_text_section", "elements": [{"type": "text", "text": "I am late."}]}]}]},
+        {"type": "message", "subtype": "tombstone", "user": "U1", "ts": "1700000240.1", "text": "This was deleted."},
+    ],
+}  # fmt: skip
+SLACK_TEXT = """2023-11-14 22:13 Ada Brook: !here @cid?
+2023-11-14 22:14 林晚秋: (to Ada Brook) 在 #quay [attached: Plan of the quay]
+2023-11-14 22:15 Tide: High water
+at 21:15
+2023-11-14 22:16 cid: I am late."""
+
+
+def test_an_export_of_slack_has_the_names_of_its_lists(tmp_path: Path) -> None:
+    """As a folder and as an archive: who said what in which channel, without joins and deleted messages."""
+    folder, packed = tmp_path / "export", tmp_path / "export.zip"
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name, value in SLACK_EXPORT.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps(value), encoding="utf-8")
+            archive.writestr(f"export/{name}", json.dumps(value))
+    for source in (folder, packed):
+        (document,) = loaded(source)
+        assert document.text == SLACK_TEXT
+        assert (document.title, document.date) == ("#quay", "2023-11-14")
+        assert document.metadata["people"] == ["Ada Brook", "林晚秋", "Tide", "cid"]
+    assert {
+        Path(item.path).name for item in load_documents(folder) if isinstance(item, SkippedFile)
+    } == {"users.json", "channels.json"}
+
+
+def test_replies_forwards_and_files_of_telegram_are_told() -> None:
+    """A file and a poll by name, a photo as one."""
+    common = {"type": "message", "date": "2022-05-01T08:01:00"}
+    messages = [
+        {**common, "id": 1, "from": "Ada", "text": "Who has the key?"},
+        {**common, "id": 2, "from": "林晚秋", "text": "我有", "reply_to_message_id": 1},
+        {**common, "id": 3, "from": None, "text": "", "photo": "photos/1.jpg"},
+        {**common, "id": 4, "from": "Ada", "text": "Old news", "forwarded_from": "Bob Crane"},
+        {**common, "id": 5, "from": "Ada", "text": "", "poll": {"question": "Monday?"}},
+    ]
+    data = json.dumps({"name": "Lock", "messages": messages}).encode()
+    assert read_document(data, Path("result.json")).text.split("\n") == [
+        "2022-05-01 08:01 Ada: Who has the key?",
+        "2022-05-01 08:01 林晚秋: (to Ada) 我有",
+        "2022-05-01 08:01 ?: [attached: photo]",
+        "2022-05-01 08:01 Ada: (from Bob Crane) Old news",
+        "2022-05-01 08:01 Ada: [attached: Monday?]",
+    ]
+
+
+def test_spoken_and_hidden_messages_of_chatgpt_and_files_of_claude() -> None:
+    """A message that was spoken has its words; settings that ChatGPT writes as the user's are none."""
+    value = conversation("a-1", "Lock")
+    value["mapping"]["q"]["message"]["content"]["parts"] = [
+        {"content_type": "audio_transcription", "text": "Who keeps it?"},
+        {"content_type": "image_asset_pointer", "asset_pointer": "x"},
+    ]
+    value["mapping"]["hidden"] = node("root", "user", ["I am a smith."], 1.7e9)
+    value["mapping"]["hidden"]["message"]["metadata"] = {
+        "is_visually_hidden_from_conversation": True
+    }
+    text = read_document(json.dumps(value).encode(), Path("a.json")).text
+    assert text == "2023-11-14 22:13 user: Who keeps it?\n2023-11-15 22:13 assistant: Dora Finch."
+    message = {
+        "sender": "human",
+        "text": "",
+        "content": [{"type": "text", "text": "See"}, {"type": "thinking", "thinking": "hm"}],
+        "attachments": [{"file_name": "log.txt", "extracted_content": "..."}],
+    }
+    data = json.dumps({"name": "Q", "chat_messages": [message]}).encode()
+    assert read_document(data, Path("a.json")).text == "human: See [attached: log.txt]"
+
+
+@pytest.mark.parametrize(
+    ("first", "date"),
+    [
+        ("13.05.23, 21:15 - {}: ", "2023-05-13"),
+        ("[13.05.23, 21:15:03] {}: ", "2023-05-13"),
+        ("5/13/23, 9:15\u202fPM - {}: ", "2023-05-13"),
+        ("13/05/2023 21:15 - {}: ", "2023-05-13"),
+        ("13/5/23, 9:15 p. m. - {}: ", "2023-05-13"),
+        ("2023/5/13 下午9:15 - {}: ", "2023-05-13"),
+        ("[2023/5/13 下午9:15:03] {}: ", "2023-05-13"),
+        ("2023-05-13, 21:15 - {}: ", "2023-05-13"),
+        ("2023년 5월 13일 오후 9:15, {} : ", "2023-05-13"),
+        ("13/05/2023 à 21:15 - {}: ", "2023-05-13"),
+    ],
+)
+def test_whatsapp_writes_times_by_locale(first: str, date: str) -> None:
+    """Day, month and half of the day in the order of the country; lines of the program name nobody."""
+    start = first.partition("{}")[0]
+    lines = [
+        f"{start}Messages are end-to-end encrypted.",
+        f"{first.format('Ada')}Is the lock shut?",
+        f"{first.format('小林')}关了",
+        f"{first.format('+49 151 0000')}<Media omitted>",
+        f"{first.format('Ada')}Good: done. <This message was edited>",
+    ]
+    document = read_document("\n".join(lines).encode(), Path("chat.txt"))
+    assert document.metadata["people"] == ["Ada", "小林", "+49 151 0000"]
+    assert document.date == date
 
 
 def test_a_text_of_whatsapp_has_its_people_and_its_day() -> None:

@@ -13,6 +13,7 @@ import openpyxl
 import pptx
 from docx.oxml import parse_xml
 
+from lightrag_jsonl import ConfigError
 from lightrag_jsonl.readers import read_file
 from tests.readers.files import read, replaced, saved
 
@@ -50,6 +51,34 @@ def test_a_picture_that_is_missing_costs_itself() -> None:
         assert "media/gone.png" in content.notes[0]
 
 
+def test_a_part_that_is_no_xml_costs_itself() -> None:
+    """The text has what can be read, and a note names the part; without a main part there is no text."""
+    data = letter("Dora lights the lamp.", "灯灭了。")
+    marked = replaced(data, "word/settings.xml", lambda part: b"no XML at all")
+    cut = replaced(data, "word/document.xml", lambda part: part[: part.index("灭".encode())])
+    assert read(marked, "a.docx").text == "Dora lights the lamp.\n\n灯灭了。"
+    content = read_file(cut, PurePath("a.docx"))
+    assert content.document.text == "Dora lights the lamp.\n\n灯"
+    assert content.notes == ("the part word/document.xml is damaged",)
+    with pytest.raises(ConfigError, match=r"its main part is damaged"):
+        read(replaced(data, "word/document.xml", lambda part: b"no XML at all"), "a.docx")
+
+
+def test_comments_of_word_are_read_and_headers_are_noted() -> None:
+    """A comment follows its paragraph with its writer; a header that the text repeats is no loss."""
+    made = docx.Document()
+    run = made.add_paragraph("It burned once.").runs[0]
+    made.add_comment(run, text="Which year?", author="Cid 小林")
+    made.add_paragraph("码头 Log")
+    made.sections[0].header.paragraphs[0].text = "码头 Log"
+    made.sections[0].footer.paragraphs[0].text = "Finch & Sons, Leith"
+    content = read_file(saved(made), PurePath("a.docx"))
+    assert content.document.text == (
+        "It burned once.\n\nComment by Cid 小林: Which year?\n\n码头 Log"
+    )
+    assert content.notes == ("headers and footers left out: Finch & Sons, Leith",)
+
+
 def test_a_link_to_another_workbook_costs_nothing() -> None:
     """Its part may be missing."""
     book = openpyxl.Workbook()
@@ -63,6 +92,21 @@ def test_a_link_to_another_workbook_costs_nothing() -> None:
         saved(book),
         "xl/_rels/workbook.xml.rels",
         lambda part: part.replace(b"</Relationships>", link),
+    )
+    assert read(data, "a.xlsx").pages == ("# Sheet\n\nBoat: Petrel; Crew: 4",)
+
+
+def test_a_view_that_no_program_knows_costs_nothing() -> None:
+    """How windows lie, and a word of another program for a sheet that is shown, are no content."""
+    book = openpyxl.Workbook()
+    book.active.append(["Boat", "Crew"])
+    book.active.append(["Petrel", 4])
+    data = replaced(
+        saved(book),
+        "xl/workbook.xml",
+        lambda part: part.replace(b'visibility="visible"', b'visibility=""').replace(
+            b'state="visible"', b'state="show"'
+        ),
     )
     assert read(data, "a.xlsx").pages == ("# Sheet\n\nBoat: Petrel; Crew: 4",)
 

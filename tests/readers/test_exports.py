@@ -11,7 +11,7 @@ import odfdo
 
 from lightrag_jsonl import ConfigError, FileLimits
 from lightrag_jsonl.readers import read_document, read_file
-from tests.readers.files import read, replaced, saved
+from tests.readers.files import read, replaced, saved, zipped
 from tests.readers.outlook import BODY, SENDER, SENDER_ADDRESS, SUBJECT, outlook_message
 
 SMALL = FileLimits(characters=10_000, cells=1_000, pages=10)
@@ -47,11 +47,107 @@ def open_sheet(*rows: tuple[object, ...]) -> bytes:
 
 
 def test_a_text_of_opendocument_keeps_its_words() -> None:
-    """Headings, points of lists, rows of tables, and notes."""
+    """Headings with their numbers, points of lists, rows of tables, and notes."""
     text = read(open_text(), "a.odt").text
-    assert text.startswith("# The quay 码头\n\nDora Finch keeps the log.")
+    assert text.startswith("# 1. The quay 码头\n\nDora Finch keeps the log.")
     for words in ("Rope of hemp", "Hook of iron", "| Lamp | 12", "In the winter of 1902."):
         assert words in text
+
+
+def with_content(*xml: str, **objects: str) -> bytes:
+    """A text with this content, and with these objects in it."""
+    space = "".join(
+        f' xmlns:{prefix}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"'
+        for prefix, name in (
+            ("office", "office"),
+            ("text", "text"),
+            ("table", "table"),
+            ("draw", "drawing"),
+            ("style", "style"),
+            ("chart", "chart"),
+        )
+    )
+    space += (
+        ' xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:xlink="http://www.w3.org/1999/xlink"'
+    )
+    head = f"<office:document-content{space}>"
+    body = f"<office:body><office:text>{xml[-1]}</office:text></office:body>"
+    content = "".join([head, *xml[:-1], body, "</office:document-content>"])
+    parts = {f"{name}/content.xml": text.replace("?", space, 1) for name, text in objects.items()}
+    return zipped({"content.xml": content, **parts})
+
+
+def test_words_of_opendocument_are_whole_and_in_order() -> None:
+    """Words with letters in bold, deleted words, ruby, spaces, tabs and breaks."""
+    text = (
+        "<text:tracked-changes><text:changed-region><text:deletion><text:p>deleted</text:p></text:deletion>"
+        "</text:changed-region></text:tracked-changes>"
+        "<text:p>The <text:span>lan</text:span>tern<text:s text:c='2'/>hung<text:tab/>low<text:line-break/>"
+        "<text:ruby><text:ruby-base>灯</text:ruby-base><text:ruby-text>dēng</text:ruby-text></text:ruby>\n   tonight."
+        "</text:p>"
+    )
+    assert read(with_content(text), "a.odt").text == "The lantern  hung\tlow\n灯 tonight."
+
+
+def test_lists_of_opendocument_have_the_numbers_that_are_shown() -> None:
+    """By style and level; a list that goes on keeps the count; bullets are none."""
+    styles = (
+        '<office:automatic-styles><text:list-style style:name="L"><text:list-level-style-number '
+        'text:level="1" style:num-format="I" style:num-suffix="."/><text:list-level-style-number '
+        'text:level="2" style:num-format="1" style:num-suffix=")" text:display-levels="2" text:start-value="3"/>'
+        "</text:list-style></office:automatic-styles>"
+    )
+
+    def item(text: str, inner: str = "") -> str:
+        return f"<text:list-item><text:p>{text}</text:p>{inner}</text:list-item>"
+
+    inner = f"<text:list>{item('oil')}{item('wick')}</text:list>"
+    content = (
+        f'<text:list text:style-name="L">{item("Lamp", inner)}{item("Rope")}</text:list><text:p>So:</text:p>'
+        f'<text:list text:style-name="L" text:continue-numbering="true">{item("Hook")}</text:list>'
+        f"<text:list>{item('Bell')}</text:list>"
+    )
+    assert read(with_content(styles, content), "a.odt").text.split("\n\n") == [
+        *("I. Lamp", "  I.3) oil", "  I.4) wick", "II. Rope", "So:", "III. Hook", "- Bell")
+    ]
+
+
+def test_what_stands_beside_the_text_of_opendocument_is_read() -> None:
+    """Comments with their writers, text boxes, formulas, and the numbers of charts."""
+    comment = (
+        "<office:annotation><dc:creator>Cid</dc:creator><dc:date>2024-05-06</dc:date><text:p>Which year?</text:p>"
+        "</office:annotation>"
+    )
+    content = (
+        f"<text:p>It burned{comment} once.</text:p>"
+        "<text:p>So <draw:frame><draw:object xlink:href='./F'/></draw:frame> holds.</text:p>"
+        "<text:p><draw:frame><draw:text-box><text:p>In the box.</text:p></draw:text-box></draw:frame>"
+        "<draw:frame><draw:object xlink:href='./C'/></draw:frame></text:p>"
+    )
+    formula = "<math><semantics><mi>x</mi><annotation>a over b</annotation></semantics></math>"
+    chart = (
+        "<office:document-content?><office:body><chart:title><text:p>Oil</text:p></chart:title><table:table>"
+        "<table:table-row><table:table-cell><text:p>May</text:p></table:table-cell><table:table-cell>"
+        "<text:p>12</text:p></table:table-cell></table:table-row></table:table></office:body></office:document-content>"
+    )
+    assert read(with_content(content, F=formula, C=chart), "a.odt").text.split("\n\n") == [
+        *("It burned once.", "Comment by Cid: Which year?", "So a over b holds."),
+        *("In the box.", "Oil", "| May | 12 |"),
+    ]
+
+
+def test_damage_in_opendocument_costs_the_damaged_place() -> None:
+    """Properties that are no XML, an id that is there twice, and content that ends too early."""
+    broken = replaced(open_text(), "meta.xml", lambda part: part.replace(b"</office:meta>", b"<"))
+    twice = with_content("<text:list xml:id='a'/><text:p xml:id='a'>The lamp.</text:p>")
+    cut = replaced(open_text(), "content.xml", lambda part: part[: part.index(b"It burned") + 9])
+    assert "Dora Finch keeps the log." in read(broken, "a.odt").text
+    assert read(twice, "a.odt").text == "The lamp."
+    assert "Rope of hemp" in read(cut, "a.odt").text
+    assert read_file(cut, PurePath("a.odt")).notes == ("the part content.xml is damaged",)
+    assert read_file(twice, PurePath("a.odt")).notes == ()
+    with pytest.raises(ConfigError, match=r"is not a valid \.odt file: it has no content"):
+        read(zipped({"content.xml": "<a"}), "a.odt")
 
 
 def test_a_sheet_of_opendocument_has_names_and_values() -> None:
@@ -157,6 +253,12 @@ def test_subtitles_are_what_is_said_below_its_times() -> None:
         read("The lamp burned.", "a.srt")
 
 
+def test_subtitles_without_numbers_are_read() -> None:
+    """To the last."""
+    cues = [f"00:00:0{second},000 --> 00:00:0{second},900\nlamp {second}" for second in (1, 2, 3)]
+    assert read("\n\n".join(cues), "a.srt").text == "## 0:00:01\n\nlamp 1 lamp 2 lamp 3"
+
+
 CALENDAR = """BEGIN:VCALENDAR
 VERSION:2.0
 X-WR-CALNAME:Quay
@@ -193,6 +295,16 @@ def test_events_of_a_calendar_are_paragraphs() -> None:
     ]
     with pytest.raises(ConfigError, match=r"is not a valid \.ics file"):
         read("The lamp is lit on Monday.", "a.ics")
+
+
+def test_a_part_of_a_calendar_that_is_broken_costs_itself() -> None:
+    """A zone, or an event, which is noted."""
+    zone = "BEGIN:VTIMEZONE\nTZID:Leith\nBEGIN:STANDARD\nRDATE;VALUE=DATE:never\n(\nEND:STANDARD\nEND:VTIMEZONE\n"
+    event = "BEGIN:VEVENT\n({}\nEND:VEVENT\n"
+    broken = CALENDAR.replace("BEGIN:VEVENT", f"{zone}{event}BEGIN:VEVENT", 1)
+    content = read_file(broken.encode(), PurePath("a.ics"))
+    assert content.document.text == read(CALENDAR, "a.ics").text
+    assert len(content.notes) == 1
 
 
 def test_notes_of_evernote_stand_below_their_titles() -> None:
@@ -284,6 +396,27 @@ def test_a_mail_has_its_texts_around_pictures_and_the_messages_that_are_attached
     content = read_file(nested.encode(), PurePath("a.eml"))
     assert "The innermost" not in content.document.text
     assert content.notes == ("messages below 10 others are left out",)
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        "multipart/alternative; boundary==_Next_0042",
+        "multipart/alternative",
+        'text/x; boundary="no"',
+    ],
+)
+def test_a_mail_whose_boundary_is_not_the_one_it_names_has_its_parts(field: str) -> None:
+    """Unquoted with a sign that must be quoted, missing, and of another type."""
+    parts = "".join(
+        f"--=_Next_0042\nContent-Type: text/{kind}; charset=utf-8\n\n{text}\n"
+        for kind, text in (("plain", "The lamp burns 灯."), ("html", "<p>The lamp burns 灯.</p>"))
+    )
+    head = f"From: Dora <d@quay.example>\nContent-Type: {field}\nSubject: Lamp\n\nPreamble.\n\n"
+    text = read(f"{head}{parts}--=_Next_0042--\n", "a.eml").text
+    assert text.startswith("From: Dora <d@quay.example>\nSubject: Lamp\n\nThe lamp burns 灯.")
+    assert "_Next_" not in text
+    assert "<p>" not in text
 
 
 def test_a_page_saved_in_one_file_is_the_page() -> None:

@@ -1,11 +1,12 @@
 """reStructuredText, Org, LaTeX, JSON, XML and mail: texts with structure."""
 
 import json
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import pytest
 
 from lightrag_jsonl import ConfigError, Document, LightRAG
+from lightrag_jsonl.readers import read_file
 from tests.readers.files import read
 
 RST = """=========
@@ -131,6 +132,43 @@ def test_latex() -> None:
         date="2024-05-06",
         metadata={"author": "Rosa Delmár"},
     )
+
+
+def test_latex_after_a_preamble_that_is_not_balanced_is_read() -> None:
+    """Definitions that open or close environments, and signs that close what was never opened."""
+    preamble = (
+        "\\newcommand{\\start}{\\begin{quote}\\begingroup}\n\\newcommand{\\finish}{\\endgroup\\end{quote}}\n"
+        "\\def\\open{\\bgroup\\csname x\\endcsname\n\\title{The lamp}\n"
+    )
+    body = "Dora lights it. } \\end{center} 灯亮了。\\section{Oil}\nBob sells it."
+    text = read(f"{preamble}\\begin{{document}}\n{body}\n\\end{{document}}\nNever.", "a.tex").text
+    assert " ".join(text.split()) == "Dora lights it. 灯亮了。 ## Oil Bob sells it."
+
+
+def test_contents_and_warnings_of_sphinx_have_their_words() -> None:
+    """Titles of pages as points, and the kind of a warning before it."""
+    text = read(
+        "Quay\n====\n\n.. toctree::\n   :maxdepth: 2\n\n   The lamp <lamp/index>\n   oil\n\n"
+        ".. warning:: It is hot.\n\n.. note::\n\n   Ask Dora.\n\n   灯很烫。\n",
+        "a.rst",
+    ).text
+    assert text == (
+        "# Quay\n\n- The lamp\n- oil\n\nWarning: It is hot.\n\nNote: Ask Dora.\n\n灯很烫。"
+    )
+
+
+def test_the_code_in_reports_of_errors_of_a_notebook_is_noted() -> None:
+    """The error itself is read."""
+    error = {
+        "output_type": "error",
+        "ename": "KeyError",
+        "evalue": "'lamp'",
+        "traceback": ["File lamp.py", "line 7"],
+    }
+    cell = {"cell_type": "code", "source": "light()", "outputs": [error]}
+    content = read_file(json.dumps({"cells": [cell]}).encode(), PurePath("a.ipynb"))
+    assert "KeyError: 'lamp'" in content.document.text
+    assert content.notes == ("the lines of code in reports of errors are left out",)
 
 
 def test_json_is_names_with_values() -> None:

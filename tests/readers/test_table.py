@@ -40,13 +40,11 @@ def test_a_gzip_file_may_be_broken_or_a_bomb(monkeypatch: pytest.MonkeyPatch) ->
     assert compression.largest_content(10**12) == compression.LARGEST
 
 
-def test_archives_and_old_formats_are_refused() -> None:
+def test_archives_are_refused() -> None:
     """With what to do instead."""
     for name in ("a.tar", "a.tar.gz", "a.tgz", "a.7z", "a.RAR"):
         with pytest.raises(ConfigError, match=f"{name} is an archive: unpack it"):
             read_document(b"PK\x03\x04", PurePath(name))
-    with pytest.raises(ConfigError, match=r"a\.XLS is in an older format: save it as \.xlsx"):
-        read_document(b"\xd0\xcf\x11\xe0", PurePath("a.XLS"))
 
 
 def test_a_user_reads_a_format_of_their_own(tmp_path: Path) -> None:
