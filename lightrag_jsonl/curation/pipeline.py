@@ -97,7 +97,14 @@ class CurationPipeline:
         Derived data is checked only if the rest is sound: a sample, or with `full` everything,
         including the data of snapshots.
         """
-        store = self._writer.store
+        whole = self._writer.store
+        problems: list[str] = []
+        for store in whole.parts:
+            place = "" if store is whole else f"{store.location}: "
+            problems += [f"{place}{problem}" for problem in await self._problems_of(store, full)]
+        return problems
+
+    async def _problems_of(self, store: Store, full: bool) -> list[str]:
         problems = await asyncio.to_thread(store.check, full=full)
         if problems:
             return problems

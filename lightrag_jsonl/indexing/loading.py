@@ -4,8 +4,9 @@ import json
 import logging
 import os
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import fields, replace
+from functools import cached_property
 from operator import itemgetter
 from pathlib import Path, PurePath, PurePosixPath
 from typing import Any, TypeAlias
@@ -25,14 +26,7 @@ from lightrag_jsonl.readers import (
     decompressed,
     file_suffix,
 )
-from lightrag_jsonl.readers.chats import (
-    SLACK_DAY,
-    SLACK_LISTS,
-    SLACK_PEOPLE,
-    conversation_files,
-    slack_day,
-    slack_names,
-)
+from lightrag_jsonl.readers.chats import SlackExports, conversation_files
 from lightrag_jsonl.readers.limits import FileLimits
 from lightrag_jsonl.readers.old_office import OLD_FORMATS, office_program, why_not_converted
 from lightrag_jsonl.readers.process import ReadingProcess
@@ -114,8 +108,14 @@ class _Loader:
         self._allow_empty = allow_empty
         self._reading = reading
         self._readers = readers
-        self._suffixes = readable_suffixes(readers, sees=reading.sees)
-        self._names_by_folder: dict[Path, Mapping[str, str]] = {}  # of exports of Slack
+
+    @cached_property
+    def _slack(self) -> SlackExports:
+        return SlackExports(_bytes_if_there)
+
+    @cached_property
+    def _suffixes(self) -> list[str]:
+        return readable_suffixes(self._readers, sees=self._reading.sees)
 
     def load_or_fail(self, source: Given) -> Iterator[Loaded]:
         """As `load`, but an unreadable source is a `Failure`."""
@@ -145,9 +145,7 @@ class _Loader:
             yield from self._load_file(source)
 
     def _load_file(self, path: Path) -> Iterator[Loaded]:
-        data = _read_bytes(path)
-        if SLACK_DAY.fullmatch(path.name):
-            data = slack_day(data, path.parent.name, self._slack_names(path.parent.parent))
+        data = self._slack.with_names(_read_bytes(path), path)
         for document in documents_in(data, path, self._reading, self._readers):
             if (
                 isinstance(document, Document)
@@ -161,14 +159,6 @@ class _Loader:
                     id += LINE_MARK + digest(document.text, *(document.pages or ()))
                 document = replace(document, id=id)
             yield document
-
-    def _slack_names(self, folder: Path) -> Mapping[str, str]:
-        """The names of people, if the folder is an export of Slack; each list is read once."""
-        if folder not in self._names_by_folder:
-            path = folder / SLACK_PEOPLE
-            names = slack_names(_read_bytes(path)) if path.is_file() else {}
-            self._names_by_folder[folder] = names
-        return self._names_by_folder[folder]
 
     def _load_folder(self, folder: Path) -> Iterator[Loaded]:
         limits = self._reading.limits
@@ -184,7 +174,7 @@ class _Loader:
             if file_suffix(path) in OLD_FORMATS and file_suffix(path) not in self._suffixes:
                 yield SkippedFile(str(path), why_not_converted(file_suffix(path)))
         for path in paths:
-            if path.name in SLACK_LISTS and self._slack_names(path.parent):
+            if self._slack.is_list(path):
                 yield SkippedFile(str(path), LIST_OF_SLACK)
             else:
                 yield from self.load_or_fail(path)
@@ -252,21 +242,18 @@ def _documents_inside(
     A file that cannot be read is a `Failure`. Files of other kinds, hidden ones and archives are noted.
     """
     unread = Counter[str]()
-    people_by_folder = {
-        PurePosixPath(name).parent: slack_names(content)
-        for name, content in files
-        if PurePosixPath(name).name == SLACK_PEOPLE and isinstance(content, bytes)
-    }
+    contents = {PurePosixPath(name): content for name, content in files}
+    readable = {place: data for place, data in contents.items() if isinstance(data, bytes)}
+    slack = SlackExports(readable.get)  # type: ignore[arg-type]
     for name, content in sorted(files, key=itemgetter(0)):
         parts = [part for part in PurePosixPath(name).parts if part not in ("/", "..")]
         inner = path.joinpath(*parts)
         suffix = file_suffix(inner)
         is_hidden = any(part.startswith(".") for part in parts) or PROGRAM_FOLDERS & set(parts)
-        is_list = inner.name in SLACK_LISTS and people_by_folder.get(PurePosixPath(name).parent)
-        if SLACK_DAY.fullmatch(inner.name) and isinstance(content, bytes):
-            names = people_by_folder.get(PurePosixPath(name).parent.parent, {})
-            content = slack_day(content, inner.parent.name, names)
-        if is_hidden or is_list or suffix not in (*READERS, *readers, *OLD_FORMATS, JSONL_SUFFIX):
+        if isinstance(content, bytes):
+            content = slack.with_names(content, PurePosixPath(name))
+        is_left_out = is_hidden or slack.is_list(PurePosixPath(name))
+        if is_left_out or suffix not in (*READERS, *readers, *OLD_FORMATS, JSONL_SUFFIX):
             unread[suffix or "without suffix"] += 1
             continue
         try:
@@ -330,6 +317,10 @@ def _type_error(source: object) -> TypeError:
 def read_text(path: Path) -> str:
     """A text file's content; `ConfigError` if the file cannot be read, or is no text."""
     return decoded(_read_bytes(path), str(path))
+
+
+def _bytes_if_there(path: PurePath) -> bytes | None:
+    return _read_bytes(Path(path)) if Path(path).is_file() else None
 
 
 def _read_bytes(path: Path) -> bytes:

@@ -6,8 +6,9 @@ Slack, and texts of WhatsApp.
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from pathlib import PurePath
 from typing import Any, NamedTuple
 
 from lightrag_jsonl.core.patterns import pattern_of
@@ -29,10 +30,10 @@ _LEAST_MESSAGES = 3  # of a text of WhatsApp
 _LEAST_SHARE = 0.3  # of its lines that begin a message; others go on with one
 _SLACK_MARK = pattern_of(r"<(?P<kind>[@#!]?)(?P<target>[^<>|]+)(?:\|(?P<words>[^<>]*))?>")
 _UNSEEN_ROLES = ("system", "tool")
-SLACK_DAY = pattern_of(r"\d{4}-\d\d-\d\d\.json")  # the name of a file of a channel
-SLACK_PEOPLE = "users.json"
-SLACK_LISTS = (
-    SLACK_PEOPLE,
+_SLACK_DAY = pattern_of(r"\d{4}-\d\d-\d\d\.json")  # the name of a file of a channel
+_SLACK_PEOPLE = "users.json"
+_SLACK_LISTS = (
+    _SLACK_PEOPLE,
     "channels.json",
     "groups.json",
     "dms.json",
@@ -64,29 +65,46 @@ def conversation_files(data: bytes) -> Iterator[tuple[str, bytes]]:
         yield f"{name}.json", json.dumps(conversation, ensure_ascii=False).encode()
 
 
-def slack_names(data: bytes) -> Mapping[str, str]:
-    """The names of the people in an export of Slack by id, from its list; empty for other files."""
-    try:
-        people = json.loads(data)
-    except (ValueError, RecursionError):
-        return {}
-    if not _are_objects(people, "id", "profile"):
-        return {}
-    return {
-        str(person.get("id")): _name_in_profile(person, person.get("profile")) for person in people
-    }
+class SlackExports:
+    """The exports of Slack among files: each a list of people, and a file for each day of a channel.
+
+    `read` gives the bytes of a file, None if there is none.
+    """
+
+    def __init__(self, read: Callable[[PurePath], bytes | None]) -> None:
+        self._read = read
+        self._names_by_folder: dict[PurePath, Mapping[str, str]] = {}
+
+    def is_list(self, path: PurePath) -> bool:
+        """Whether a file lists the people or channels of an export, whose days have the names."""
+        return path.name in _SLACK_LISTS and bool(self._names(path.parent))
+
+    def with_names(self, data: bytes, path: PurePath) -> bytes:
+        """A day of a channel as a file with the channel and the names of people; other files are unchanged."""
+        names = self._names(path.parent.parent) if _SLACK_DAY.fullmatch(path.name) else {}
+        messages = _json(data) if names else None
+        if not _are_objects(messages, "ts", "type"):
+            return data
+        day = {"channel": path.parent.name, "names": names, "messages": messages}
+        return json.dumps(day, ensure_ascii=False).encode()
+
+    def _names(self, folder: PurePath) -> Mapping[str, str]:
+        """The names of the people of an export by id; empty for another folder. Each list is read once."""
+        if folder not in self._names_by_folder:
+            people = _json(self._read(folder / _SLACK_PEOPLE) or b"")
+            self._names_by_folder[folder] = {
+                str(person.get("id")): _name_in_profile(person, person.get("profile"))
+                for person in (people if _are_objects(people, "id", "profile") else ())
+            }
+        return self._names_by_folder[folder]
 
 
-def slack_day(data: bytes, channel: str, names: Mapping[str, str]) -> bytes:
-    """A day of a channel as a file with the channel and the names; other files are unchanged."""
+def _json(data: bytes) -> Any:
+    """The value of a file; None if it is no JSON."""
     try:
-        messages = json.loads(data)
+        return json.loads(data)
     except (ValueError, RecursionError):
-        return data
-    if not names or not _are_objects(messages, "ts", "type"):
-        return data
-    day = {"channel": channel, "names": names, "messages": messages}
-    return json.dumps(day, ensure_ascii=False).encode()
+        return None
 
 
 def chat_document(value: Any, meter: FileMeter) -> Document | None:

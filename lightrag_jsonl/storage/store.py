@@ -6,7 +6,7 @@
 import asyncio
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property, partial
 from operator import methodcaller
@@ -108,6 +108,11 @@ class Store(ABC):
     @abstractmethod
     def temporary_copy(self) -> AbstractContextManager[Address]:
         """The address of a copy of the index, which is deleted at the end of the block."""
+
+    @property
+    def parts(self) -> Sequence["Store"]:
+        """The stores that hold the rows: this one, or those of the indexes that are asked as one."""
+        return [self]
 
     def check(self, *, full: bool = False) -> list[str]:
         """Faults of the stored data, in words; empty if all is well.

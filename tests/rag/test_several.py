@@ -4,6 +4,8 @@ import asyncio
 import contextlib
 import inspect
 import json
+import shutil
+import sqlite3
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -423,6 +425,20 @@ def test_a_missing_or_broken_index_is_named(folders: Path, tmp_path: Path) -> No
     made(tmp_path / "other", documents()[:1], embedder=HashEmbedder(dim=32))
     with pytest.raises(SettingsError, match=r"part0 has .*other has .*reembed"):
         LightRAG([part, tmp_path / "other"])
+
+
+def test_each_part_is_checked_and_named(several: LightRAG, folders: Path, tmp_path: Path) -> None:
+    """Sound parts have no problems, though a name in two has another description than in each; those of a
+    damaged part name it.
+    """
+    assert several.admin.check(full=True) == []
+    damaged = shutil.copytree(folders / "part1", tmp_path / "damaged")
+    with contextlib.closing(sqlite3.connect(damaged / "index.sqlite")) as connection:
+        connection.execute("UPDATE entities SET description = 'It is elsewhere.'")
+        connection.commit()
+    with LightRAG([folders / "part0", damaged]) as rag:
+        problems = rag.admin.check(full=True)
+    assert problems and all(problem.startswith(f"{damaged}: ") for problem in problems)
 
 
 def test_an_unknown_name_is_unknown_to_all(several: LightRAG) -> None:

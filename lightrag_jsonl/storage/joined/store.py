@@ -148,13 +148,10 @@ class JoinedStore(Store):
         """The bytes that all indexes take on the disk."""
         return sum(store.size() for store in self._stores)
 
-    def check(self, *, full: bool = False) -> list[str]:
-        """The faults of each index, in words."""
-        return [
-            f"{store.location}: {fault}"
-            for store in self._stores
-            for fault in store.check(full=full)
-        ]
+    @property
+    def parts(self) -> Sequence[Store]:
+        """The stores of the indexes; each is checked alone."""
+        return self._stores
 
     def vacuum(self) -> None:
         """`ConfigError`: nothing is written to the indexes."""
