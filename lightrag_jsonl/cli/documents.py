@@ -493,12 +493,10 @@ def status_command(rag: LightRAG) -> CommandOutput:
     spent = status.extraction.usage
     money = money_words(rag, spent).removeprefix(", ")
     notes = [f"spent on reading: {money}"] if money else []
-    shown = status
+    figures = status
     if status.reading.read == "all" and not status.reading.questions:
-        shown = replace(
-            status, reading=ReadingState()
-        )  # of use only where a question has chunks read
-    return CommandOutput(status, in_words(shown), notes=notes)
+        figures = replace(status, reading=ReadingState())  # says nothing where no question reads
+    return CommandOutput(status, in_words(figures), notes=notes)
 
 
 @index_command(

@@ -34,7 +34,7 @@ from lightrag_jsonl.storage.vector_index import Ids
 from lightrag_jsonl.storage.views import StoreView
 
 _BETWEEN_CLAUSES = pattern_of("[ ,，;；、]*")
-View = TypeVar("View", bound=StoreView)
+AnyView = TypeVar("AnyView", bound=StoreView)
 StoredMention = TypeVar("StoredMention", EntityMentionRow, RelationMentionRow)
 
 
@@ -200,13 +200,13 @@ class HoldingReads(StoreView):
         return chunk if text == chunk.text else replace(chunk, text=text, tokens=0)
 
 
-def as_held(view: View, holding: Holding) -> View:
+def as_held(view: AnyView, holding: Holding) -> AnyView:
     """A view of the same index, of whatever store, as of a moment; later documents are left to the filter of
     chunks.
     """
-    held = copy(view)
-    held.__class__ = type("HeldView", (HoldingReads, type(view)), {"holding": holding})
-    return held
+    view_as_of = copy(view)
+    view_as_of.__class__ = type("HeldView", (HoldingReads, type(view)), {"holding": holding})
+    return view_as_of
 
 
 # ── what did not hold ───────────────────────────────────────────────────────────

@@ -83,7 +83,7 @@ class SlackExports:
         """A day of a channel as a file with the channel and the names of people; other files are unchanged."""
         names = self._names(path.parent.parent) if _SLACK_DAY.fullmatch(path.name) else {}
         messages = _json(data) if names else None
-        if not _are_objects(messages, "ts", "type"):
+        if not _are_objects_in(messages, "ts", "type"):
             return data
         day = {"channel": path.parent.name, "names": names, "messages": messages}
         return json.dumps(day, ensure_ascii=False).encode()
@@ -94,7 +94,7 @@ class SlackExports:
             people = _json(self._read(folder / _SLACK_PEOPLE) or b"")
             self._names_by_folder[folder] = {
                 str(person.get("id")): _name_in_profile(person, person.get("profile"))
-                for person in (people if _are_objects(people, "id", "profile") else ())
+                for person in (people if _are_objects_in(people, "id", "profile") else ())
             }
         return self._names_by_folder[folder]
 
@@ -111,11 +111,11 @@ def chat_document(value: Any, meter: FileMeter) -> Document | None:
     """The document of a parsed file, if the file is a conversation."""
     if isinstance(value, dict) and isinstance(value.get("mapping"), dict):
         return _document_of_messages(value.get("title"), _chatgpt_messages(value), meter)
-    if isinstance(value, dict) and _are_objects(value.get("chat_messages"), "sender"):
+    if isinstance(value, dict) and _are_objects_in(value.get("chat_messages"), "sender"):
         return _document_of_messages(
             value.get("name"), _claude_messages(value["chat_messages"]), meter
         )
-    if isinstance(value, dict) and _are_objects(value.get("messages"), "date", "type", "text"):
+    if isinstance(value, dict) and _are_objects_in(value.get("messages"), "date", "type", "text"):
         return _document_of_messages(
             value.get("name"), _telegram_messages(value["messages"]), meter
         )
@@ -124,7 +124,7 @@ def chat_document(value: Any, meter: FileMeter) -> Document | None:
         return _document_of_messages(
             title, _slack_messages(value["messages"], value["names"]), meter
         )
-    if _are_objects(value, "ts", "type") and any(item["type"] == "message" for item in value):
+    if _are_objects_in(value, "ts", "type") and any(item["type"] == "message" for item in value):
         return _document_of_messages(None, _slack_messages(value, {}), meter)
     return None
 
@@ -142,11 +142,15 @@ def whatsapp_document(text: str) -> Document | None:
 def _conversations(value: Any) -> list[dict[str, Any]]:
     if isinstance(value, dict) and isinstance(value.get("chats"), dict):
         value = value["chats"].get("list")
-        return value if _are_objects(value, "messages") else []
-    return value if _are_objects(value, "mapping") or _are_objects(value, "chat_messages") else []
+        return value if _are_objects_in(value, "messages") else []
+    return (
+        value
+        if _are_objects_in(value, "mapping") or _are_objects_in(value, "chat_messages")
+        else []
+    )
 
 
-def _are_objects(value: Any, *fields: str) -> bool:
+def _are_objects_in(value: Any, *fields: str) -> bool:
     """Whether a value is a list of objects, with these fields in the first object."""
     is_list = (
         isinstance(value, list) and bool(value) and all(isinstance(item, dict) for item in value)
@@ -204,11 +208,11 @@ def _claude_messages(messages: Iterable[Mapping[str, Any]]) -> Iterator[ToldMess
         time = str(message.get("created_at") or "")
         spoken = [
             str(block.get("text") or "")
-            for block in _objects(message.get("content"))
+            for block in _objects_in(message.get("content"))
             if block.get("type") == "text"
         ]
         words = str(message.get("text") or "") or "\n".join(spoken)
-        files = [file for key in ("attachments", "files") for file in _objects(message.get(key))]
+        files = [file for key in ("attachments", "files") for file in _objects_in(message.get(key))]
         names = dict.fromkeys(file.get("file_name") for file in files)
         yield ToldMessage(name, _with_files(words, names), time)
 
@@ -223,11 +227,11 @@ def _telegram_messages(messages: Iterable[Mapping[str, Any]]) -> Iterator[ToldMe
         words = [piece.get("text", "") if isinstance(piece, dict) else piece for piece in pieces]
         name = str(message.get("from") or "?")
         writers[message.get("id")] = name
-        told = _with_files("".join(map(str, words)), [_telegram_file(message)])
+        message_text = _with_files("".join(map(str, words)), [_telegram_file(message)])
         if forwarded := message.get("forwarded_from"):
-            told = f"(from {forwarded}) {told}"
-        told = _as_reply(told, writers.get(message.get("reply_to_message_id")))
-        yield ToldMessage(name, told, str(message.get("date", "")))
+            message_text = f"(from {forwarded}) {message_text}"
+        message_text = _as_reply(message_text, writers.get(message.get("reply_to_message_id")))
+        yield ToldMessage(name, message_text, str(message.get("date", "")))
 
 
 def _telegram_file(message: Mapping[str, Any]) -> Any:
@@ -265,22 +269,24 @@ def _slack_messages(
         name = names.get(user, str(program or user))
         writers.setdefault(message.get("ts"), name)
         text = str(message.get("text") or "") or "\n".join(_slack_texts(message.get("blocks")))
-        for card in _objects(message.get("attachments")):  # of links and of programs
+        for card in _objects_in(message.get("attachments")):  # of links and of programs
             words = [card.get("title"), card.get("text") or card.get("fallback")]
             text = "\n".join(filter(None, [text, *map(_told, words)]))
         text = _SLACK_MARK.sub(words_of, text)
         plain = text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
-        files = [file.get("title") or file.get("name") for file in _objects(message.get("files"))]
+        files = [
+            file.get("title") or file.get("name") for file in _objects_in(message.get("files"))
+        ]
         is_reply = message.get("thread_ts") != message.get("ts")
-        told = _with_files(plain, files)
+        message_text = _with_files(plain, files)
         if is_reply:
-            told = _as_reply(told, writers.get(message.get("thread_ts")))
-        yield ToldMessage(name, told, _time_of_seconds(message.get("ts")))
+            message_text = _as_reply(message_text, writers.get(message.get("thread_ts")))
+        yield ToldMessage(name, message_text, _time_of_seconds(message.get("ts")))
 
 
 def _slack_texts(blocks: Any) -> Iterator[str]:
     """The texts in the blocks of a message without a text of its own."""
-    for block in _objects(blocks):
+    for block in _objects_in(blocks):
         text = block.get("text")
         if isinstance(text, str):
             yield text
@@ -296,7 +302,7 @@ def _name_in_profile(person: Mapping[str, Any], profile: Any) -> str:
     return str(next(filter(None, names), "?"))
 
 
-def _objects(value: Any) -> list[Mapping[str, Any]]:
+def _objects_in(value: Any) -> list[Mapping[str, Any]]:
     items = value if isinstance(value, list) else []
     return [item for item in items if isinstance(item, dict)]
 
@@ -307,8 +313,8 @@ def _told(value: Any) -> str:
 
 def _with_files(text: str, names: Iterable[Any]) -> str:
     """A message with the names of its files."""
-    known = ", ".join(filter(None, map(_told, names)))
-    return f"{text} [attached: {known}]".strip() if known else text
+    files = ", ".join(filter(None, map(_told, names)))
+    return f"{text} [attached: {files}]".strip() if files else text
 
 
 def _as_reply(text: str, writer: str | None) -> str:

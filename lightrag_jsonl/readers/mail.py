@@ -97,11 +97,11 @@ def parsed_message(data: bytes) -> EmailMessage:
     if message.is_multipart() or boundary is None:
         return message
     head = data[: boundary.start()]
-    rest = data[boundary.start() :]
+    body = data[boundary.start() :]
     kind = "alternative" if message.get_content_subtype() == "alternative" else "mixed"
     content_type = b'Content-Type: multipart/%s; boundary="%s"' % (kind.encode(), boundary[1])
     fields = [field for field in _FIELD.findall(head) if not field.lower().startswith(_OWN_FIELDS)]
-    whole = b"".join([*fields, content_type, b"\n\n", rest])
+    whole = b"".join([*fields, content_type, b"\n\n", body])
     return email.message_from_bytes(whole, policy=email.policy.default)
 
 

@@ -18,7 +18,7 @@ SHARE_OF_SECONDS = 0.9  # of the limit: the rest is for reading the result
 # ends its group of processes when the pipe from this process closes.
 GUARD = 'exec 3<&0; { cat <&3 >/dev/null; kill -9 0; } & "$@" </dev/null 3<&-'
 # A profile of its own is never in use by another program. Neither macros nor linked files are loaded.
-SETTINGS = """<?xml version="1.0" encoding="UTF-8"?>
+PROFILE_SETTINGS = """<?xml version="1.0" encoding="UTF-8"?>
 <oor:items xmlns:oor="http://openoffice.org/2001/registry">
 <item oor:path="/org.openoffice.Office.Common/Security/Scripting">
 <prop oor:name="DisableMacrosExecution" oor:op="fuse"><value>true</value></prop>
@@ -46,7 +46,9 @@ def converted(data: bytes, suffix: str, seconds: float) -> bytes:
     with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         profile = Path(folder, "profile")
         profile.joinpath("user").mkdir(parents=True)
-        profile.joinpath("user", "registrymodifications.xcu").write_text(SETTINGS, encoding="utf-8")
+        profile.joinpath("user", "registrymodifications.xcu").write_text(
+            PROFILE_SETTINGS, encoding="utf-8"
+        )
         source = Path(folder, f"file{suffix}")
         source.write_bytes(data)
         results = Path(folder, "results")

@@ -11,9 +11,9 @@ from lightrag_jsonl.readers.compression import open_zip
 from lightrag_jsonl.readers.limits import FileMeter
 from lightrag_jsonl.readers.markdown import markdown_table
 from lightrag_jsonl.readers.open_document_numbers import (
-    OFFICE,
-    TABLE,
-    TEXT,
+    OFFICE_NAMESPACE,
+    TABLE_NAMESPACE,
+    TEXT_NAMESPACE,
     ListNumbers,
     whole_number,
 )
@@ -23,13 +23,13 @@ from lightrag_jsonl.readers.xml_elements import local_name
 
 MANIFEST_FILE = "META-INF/manifest.xml"
 CONTENT = "content.xml"
-LINK = "{http://www.w3.org/1999/xlink}href"
+XLINK = "{http://www.w3.org/1999/xlink}href"
 DUBLIN_CORE = "{http://purl.org/dc/elements/1.1/}"
 REPETITION = re.compile(rb'number-(?:columns|rows)-repeated="(\d{1,9})')
 VALUES = ("value", "date-value", "time-value", "boolean-value", "string-value")
-SIGNS = {"tab": "\t", "line-break": "\n"}  # by element
+SIGNS_IN_TEXT = {"tab": "\t", "line-break": "\n"}  # by element
 MOST_SPACES = 100  # in a row, of which a file can state any number
-HIDDEN_ELEMENTS = frozenset(
+UNSEEN_ELEMENTS = frozenset(
     [
         "tracked-changes",
         "forms",
@@ -65,13 +65,13 @@ def read_ods(data: bytes, meter: FileMeter) -> Document:
     package = _Package(data, ".ods", meter)
     reader = _OpenText(package, meter)
     pages: list[str] = []
-    for sheet in package.body.iter(f"{TABLE}table"):
+    for sheet in package.body.iter(f"{TABLE_NAMESPACE}table"):
         meter.add_pages(1)
         paragraphs = list(described_rows(_sheet_rows(sheet, meter), meter))
-        for drawing in sheet.iter(f"{OFFICE}annotation", f"{TABLE}shapes"):
+        for drawing in sheet.iter(f"{OFFICE_NAMESPACE}annotation", f"{TABLE_NAMESPACE}shapes"):
             paragraphs += reader.blocks([drawing])
         if paragraphs:
-            pages.append("\n\n".join([f"# {sheet.get(f'{TABLE}name', '')}", *paragraphs]))
+            pages.append("\n\n".join([f"# {sheet.get(f'{TABLE_NAMESPACE}name', '')}", *paragraphs]))
     return Document("", pages=tuple(pages), title=package.title or None)
 
 
@@ -112,7 +112,7 @@ class _Package:
                 for name in sorted(self._names)
                 if name.endswith(f"/{CONTENT}")
             }
-        body = None if self.root is None else self.root.find(f".//{OFFICE}body")
+        body = None if self.root is None else self.root.find(f".//{OFFICE_NAMESPACE}body")
         if body is None:
             raise ConfigError(f"is not a valid {kind} file: it has no content")
         self.body = body
@@ -169,48 +169,48 @@ class _OpenText:
                 yield from self._object(element)
             elif name == "annotation":
                 yield self._comment(element)
-            elif name and name not in HIDDEN_ELEMENTS:
+            elif name and name not in UNSEEN_ELEMENTS:
                 yield from self.blocks(element)
 
     def _paragraph(self, paragraph: Any, mark: str = "") -> Iterator[str]:
         """The text of a paragraph or a heading, then text boxes, notes and comments."""
-        others: list[Any] = []
-        text = "".join(self._pieces(paragraph, others)).strip()
+        asides: list[Any] = []
+        text = "".join(self._pieces(paragraph, asides)).strip()
         if text and local_name(paragraph) == "h":
-            level = whole_number(paragraph.get(f"{TEXT}outline-level"), 1)
+            level = whole_number(paragraph.get(f"{TEXT_NAMESPACE}outline-level"), 1)
             number = self._numbers.heading_number(paragraph, level)
             words = " ".join([*number.split(), *text.split()])
             yield f"{'#' * min(max(level, 1), 6)} {words}"
         elif text:
             yield f"{mark}{text}"
-        for other in others:
-            yield from [other] if isinstance(other, str) else self.blocks([other])
+        for aside in asides:
+            yield from [aside] if isinstance(aside, str) else self.blocks([aside])
 
-    def _pieces(self, element: Any, others: list[Any]) -> Iterator[str]:
+    def _pieces(self, element: Any, asides: list[Any]) -> Iterator[str]:
         """The texts in a paragraph; what stands beside the text is added to the list."""
         yield _LAYOUT.sub(" ", element.text or "")
         for child in element:
             name = local_name(child)
             if name == "s":
-                yield " " * min(whole_number(child.get(f"{TEXT}c"), 1), MOST_SPACES)
-            elif name in SIGNS:
-                yield SIGNS[name]
+                yield " " * min(whole_number(child.get(f"{TEXT_NAMESPACE}c"), 1), MOST_SPACES)
+            elif name in SIGNS_IN_TEXT:
+                yield SIGNS_IN_TEXT[name]
             elif name == "note":
-                yield self._note_mark(child, others)
+                yield self._note_mark(child, asides)
             elif name in ("frame", "annotation", "custom-shape", "g", "text-box", "p"):
                 formula = self._formula(child)
-                others += [] if formula else [child]
+                asides += [] if formula else [child]
                 yield formula
-            elif name and name not in HIDDEN_ELEMENTS:
-                yield from self._pieces(child, others)
+            elif name and name not in UNSEEN_ELEMENTS:
+                yield from self._pieces(child, asides)
             yield _LAYOUT.sub(" ", child.tail or "")
 
-    def _note_mark(self, note: Any, others: list[Any]) -> str:
+    def _note_mark(self, note: Any, asides: list[Any]) -> str:
         """The mark of a note, as in Markdown; the text of the note is added to the list."""
         self._note_count += 1
         mark = f"[^{self._note_count}]"
-        words = " ".join(self.blocks(note.iterchildren(f"{TEXT}note-body")))
-        others.append(f"{mark}: {words}")
+        words = " ".join(self.blocks(note.iterchildren(f"{TEXT_NAMESPACE}note-body")))
+        asides.append(f"{mark}: {words}")
         return mark
 
     def _comment(self, annotation: Any) -> str:
@@ -220,12 +220,14 @@ class _OpenText:
 
     def _list(self, element: Any, style: str, level: int) -> Iterator[str]:
         """The items, each with the number or a bullet; a list in a list has its style."""
-        style = element.get(f"{TEXT}style-name") or style
+        style = element.get(f"{TEXT_NAMESPACE}style-name") or style
         self._numbers.begin(element, style, level)
         for item in element:
             mark = ""
             if local_name(item) == "list-item":
-                number = self._numbers.next_number(style, level, item.get(f"{TEXT}start-value"))
+                number = self._numbers.next_number(
+                    style, level, item.get(f"{TEXT_NAMESPACE}start-value")
+                )
                 mark = f"{'  ' * (level - 1)}{number or '-'} "
             for block in item:
                 name = local_name(block)
@@ -240,7 +242,9 @@ class _OpenText:
     def _table_rows(self, table: Any) -> Iterator[list[str]]:
         for row in _table_children(table, "table-row"):
             cells: list[str] = []
-            for cell in row.iterchildren(f"{TABLE}table-cell", f"{TABLE}covered-table-cell"):
+            for cell in row.iterchildren(
+                f"{TABLE_NAMESPACE}table-cell", f"{TABLE_NAMESPACE}covered-table-cell"
+            ):
                 text = " ".join(self.blocks(cell))
                 cells += [text] * (_repetitions(cell, "columns") if text else 1)
             for _ in range(_repetitions(row, "rows") if any(cells) else 1):
@@ -263,7 +267,7 @@ class _OpenText:
 
 
 def _object_name(reference: Any) -> str:
-    return str(reference.get(LINK, "")).removeprefix("./").rstrip("/")
+    return str(reference.get(XLINK, "")).removeprefix("./").rstrip("/")
 
 
 def _table_children(table: Any, name: str) -> Iterator[Any]:
@@ -280,7 +284,9 @@ def _sheet_rows(sheet: Any, meter: FileMeter) -> Iterator[TableRow]:
     for row in _table_children(sheet, "table-row"):
         cells: list[str] = []
         blank_cells = 0
-        for cell in row.iterchildren(f"{TABLE}table-cell", f"{TABLE}covered-table-cell"):
+        for cell in row.iterchildren(
+            f"{TABLE_NAMESPACE}table-cell", f"{TABLE_NAMESPACE}covered-table-cell"
+        ):
             text = _cell_text(cell)
             count = _repetitions(cell, "columns")
             if not text:
@@ -296,15 +302,17 @@ def _sheet_rows(sheet: Any, meter: FileMeter) -> Iterator[TableRow]:
 
 
 def _repetitions(element: Any, kind: str) -> int:
-    return whole_number(element.get(f"{TABLE}number-{kind}-repeated"), 1)
+    return whole_number(element.get(f"{TABLE_NAMESPACE}number-{kind}-repeated"), 1)
 
 
 def _cell_text(cell: Any) -> str:
     """The text of a cell, or else the value."""
     lines: list[str] = []
-    for paragraph in cell.iterchildren(f"{TEXT}p"):
-        for space in paragraph.iter(f"{TEXT}s", f"{TEXT}tab", f"{TEXT}line-break"):
+    for paragraph in cell.iterchildren(f"{TEXT_NAMESPACE}p"):
+        for space in paragraph.iter(
+            f"{TEXT_NAMESPACE}s", f"{TEXT_NAMESPACE}tab", f"{TEXT_NAMESPACE}line-break"
+        ):
             space.text = " "
         lines.append("".join(paragraph.itertext()))
-    values = (cell.get(f"{OFFICE}{name}") for name in VALUES)
+    values = (cell.get(f"{OFFICE_NAMESPACE}{name}") for name in VALUES)
     return "\n".join(lines) or next(filter(None, values), "")

@@ -151,8 +151,8 @@ class _Reader:
         nodes: list[Any] = []
         position = 0
         while position < len(source):
-            more, start, length = walker.get_latex_nodes(position)
-            nodes += [node for node in more if node is not None]
+            next_nodes, start, length = walker.get_latex_nodes(position)
+            nodes += [node for node in next_nodes if node is not None]
             position = start + length
             if closing := UNOPENED.match(source, position):
                 position = closing.end()

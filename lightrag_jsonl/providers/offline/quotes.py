@@ -20,7 +20,8 @@ from lightrag_jsonl.providers.offline.markup import HEADING, without_markup
 from lightrag_jsonl.providers.offline.words import VERB_BASES
 
 LONGEST_QUOTE = 800  # characters of one sentence; of a longer one the beginning
-_ITEM_MARK = pattern_of(r"\A\s*(?:[-*•·●▪]|\d{1,2}[.)．]|\[[ xX]\])\s+(?:\[[ xX]\]\s+)?")
+_POINT_NUMBER = pattern_of(r"\A\d{1,2}[.)．]\s+")
+_ITEM_MARK = pattern_of(r"\A\s*(?:[-*•·●▪]|\[[ xX]\])\s+(?:\[[ xX]\]\s+)?")
 _SPACE_OF_TAG = pattern_of(r" (?=[.,;:!?](?:\s|\Z))")  # "<b>now</b>." without its tags
 _TABLE_RULE = pattern_of(r"[\s|:+-]+")
 _TABLE_RULE_BELOW = pattern_of(r"\s*\n[ \t|:+]*-[ \t|:+-]*(?:\n|\Z)")
@@ -59,7 +60,8 @@ class Quote:
             return self.text
         if self.lead.endswith(_STATES_NOTHING):
             return self.lead + ("" if has_cjk(self.lead) else " ") + self.text
-        return self.lead.rstrip(":：") + _colon(self.lead) + self.text
+        point = _POINT_NUMBER.sub("", self.text)
+        return self.lead.rstrip(":：") + _colon(self.lead) + point
 
     def has_name(self, name: str) -> bool:
         """Whether the sentence holds a name, or stands below a heading or a title of mostly the

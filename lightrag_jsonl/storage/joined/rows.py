@@ -14,10 +14,10 @@ from lightrag_jsonl.storage.rows import Aliases, EntityRow, Names, RelationRow, 
 from lightrag_jsonl.storage.vector_index import Floats, Ids
 from lightrag_jsonl.storage.views import Snapshot, StoreView
 
-Choice = TypeVar("Choice")
+Vote = TypeVar("Vote")
 
 NO_ROW = 0  # row ids are positive
-HALF = 32  # bits for each end of a pair in one number
+BITS_OF_AN_END = 32  # bits for each end of a pair in one number
 
 
 class JoinedRows:
@@ -143,7 +143,7 @@ def _graph_rows(graph: GraphIndex) -> GraphRows:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class IndexPart:
     """One of the indexes that are asked as one, with the number of the part; ids and rows, there and joined."""
 
     number: int
@@ -155,9 +155,9 @@ class Part:
         """The rows of this part that count as some joined rows, ascending; None stands for all rows."""
         if rows is None:
             return None
-        wanted = np.fromiter(rows, np.int64, len(rows))
+        all_rows = np.fromiter(rows, np.int64, len(rows))
         own_rows: list[int] = distinct(
-            self.state.rows[kind].in_part(self.number, wanted)[1]
+            self.state.rows[kind].in_part(self.number, all_rows)[1]
         ).tolist()
         return own_rows
 
@@ -229,7 +229,7 @@ def _owners_by_ends(
         weights[joined] = graph.weights
     relations, low, high = np.concatenate(columns).T  # ascending by relation, as parts are
     turned[relations] = low > high
-    pairs = (np.minimum(low, high) << HALF) | np.maximum(low, high)
+    pairs = (np.minimum(low, high) << BITS_OF_AN_END) | np.maximum(low, high)
     _, first_places, groups = np.unique(pairs, return_index=True, return_inverse=True)
     owners[relations] = relations[first_places[groups]]
     owners[relations[low == high]] = NO_ROW
@@ -266,9 +266,9 @@ def joined_entity(row: int, key: str, display: str, members: Sequence[EntityRow]
         attributes=_votes([member.attributes for member in members]),
         aliases=_votes([member.aliases for member in members]),
         mentions=sum(member.mentions for member in members),
-        description=_description(members),
+        description=_joined_description(members),
         created_at=min(member.created_at for member in members),
-        edited=_edited(members),
+        edited=_edited_values(members),
     )
     entity.decide(display)
     return entity
@@ -291,9 +291,9 @@ def joined_relation(row: int, ends: tuple[int, int], members: Sequence[RelationR
         backward=sum(member.backward for member in members),
         weight=sum(member.weight for member in members),
         mentions=sum(member.mentions for member in members),
-        description=_description(members),
+        description=_joined_description(members),
         created_at=min(member.created_at for member in members),
-        edited=_edited(members),
+        edited=_edited_values(members),
     )
     relation.decide()
     return relation
@@ -313,16 +313,16 @@ def turned_relation(relation: RelationRow) -> RelationRow:
     )
 
 
-def _votes(votes: Iterable[Mapping[Choice, int]]) -> dict[Choice, int]:
+def _votes(votes: Iterable[Mapping[Vote, int]]) -> dict[Vote, int]:
     """The sums of all votes."""
-    sums: dict[Choice, int] = {}
+    sums: dict[Vote, int] = {}
     for counts in votes:
         for choice, count in counts.items():
             sums[choice] = sums.get(choice, 0) + count
     return sums
 
 
-def _description(members: Sequence[EntityRow | RelationRow]) -> str:
+def _joined_description(members: Sequence[EntityRow | RelationRow]) -> str:
     """What a person wrote, or else all lines of the members' descriptions, each once."""
     for member in members:
         if "description" in member.edited:
@@ -331,7 +331,7 @@ def _description(members: Sequence[EntityRow | RelationRow]) -> str:
     return "\n".join(dict.fromkeys(texts))
 
 
-def _edited(members: Sequence[EntityRow | RelationRow]) -> dict[str, object]:
+def _edited_values(members: Sequence[EntityRow | RelationRow]) -> dict[str, object]:
     """The values that people gave; of several, those in the first part."""
     edited: dict[str, object] = {}
     for member in members:

@@ -15,7 +15,7 @@ from lightrag_jsonl.core.errors import ConfigError, SettingsError
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.storage.graph_index import GraphIndex, distinct
-from lightrag_jsonl.storage.joined.rows import NO_ROW, JoinedRows, JoinedState, Part
+from lightrag_jsonl.storage.joined.rows import NO_ROW, IndexPart, JoinedRows, JoinedState
 from lightrag_jsonl.storage.joined.views import JoinedReads, JoinedView
 from lightrag_jsonl.storage.memory import GraphMemory
 from lightrag_jsonl.storage.rows import PendingDocument, StoredJob
@@ -26,10 +26,10 @@ from lightrag_jsonl.storage.tables.full_text import StateCounts, stemmed
 from lightrag_jsonl.storage.vector_index import Floats, Ids, VectorSearch
 from lightrag_jsonl.storage.views import Snapshot, StoreView, Transaction
 
-READ_ONLY = (
+NOTHING_IS_WRITTEN = (
     "{} are asked as one index, and nothing is written to them: open one of them alone to change it"
 )
-EMBEDDERS = (
+ONE_EMBEDDER = (
     "indexes are asked as one only if they have the same embedder, since likenesses by different ones cannot "
     "be compared, but {}: move one to the other's embedder with reembed"
 )
@@ -50,7 +50,7 @@ class JoinedStore(Store):
     the embedders differ.
     """
 
-    READ_ONLY_ADVICE = READ_ONLY
+    READ_ONLY_ADVICE = NOTHING_IS_WRITTEN
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class JoinedStore(Store):
         }
         if len(set(embedders.values())) > 1:
             differing = ", ".join(f"{index} has {name!r}" for index, name in embedders.items())
-            raise SettingsError(EMBEDDERS.format(differing), path=self.location)
+            raise SettingsError(ONE_EMBEDDER.format(differing), path=self.location)
 
     @contextlib.contextmanager
     def view(self) -> Iterator[StoreView]:
@@ -133,7 +133,7 @@ class JoinedStore(Store):
 
     def writer_lock(self, timeout: float) -> contextlib.AbstractContextManager[None]:
         """`ConfigError`: nothing is written to the indexes."""
-        raise ConfigError(READ_ONLY.format(self.location))
+        raise ConfigError(NOTHING_IS_WRITTEN.format(self.location))
 
     @contextlib.contextmanager
     def jobs_lock(self) -> Iterator[Callable[[], bool]]:
@@ -142,7 +142,7 @@ class JoinedStore(Store):
 
     def temporary_copy(self) -> contextlib.AbstractContextManager[Address]:
         """`ConfigError`: only a single index has saved states."""
-        raise ConfigError(READ_ONLY.format(self.location))
+        raise ConfigError(NOTHING_IS_WRITTEN.format(self.location))
 
     def size(self) -> int:
         """The bytes that all indexes take on the disk."""
@@ -155,7 +155,7 @@ class JoinedStore(Store):
 
     def vacuum(self) -> None:
         """`ConfigError`: nothing is written to the indexes."""
-        raise ConfigError(READ_ONLY.format(self.location))
+        raise ConfigError(NOTHING_IS_WRITTEN.format(self.location))
 
     def close(self) -> None:
         """Close all indexes, and forget what questions have left."""
@@ -184,13 +184,13 @@ class JoinedTransaction(Transaction):
             return view.generation
 
     def put_settings(self, settings: Mapping[str, str]) -> None:
-        raise ConfigError(READ_ONLY.format(self._store.location))
+        raise ConfigError(NOTHING_IS_WRITTEN.format(self._store.location))
 
     def put_job(self, job: StoredJob) -> None:
-        raise ConfigError(READ_ONLY.format(self._store.location))
+        raise ConfigError(NOTHING_IS_WRITTEN.format(self._store.location))
 
     def put_pending(self, pending: PendingDocument, file: bytes | None = None) -> int | None:
-        raise ConfigError(READ_ONLY.format(self._store.location))
+        raise ConfigError(NOTHING_IS_WRITTEN.format(self._store.location))
 
 
 class JoinedSnapshot(Snapshot, JoinedReads):
@@ -235,7 +235,7 @@ class JoinedSnapshot(Snapshot, JoinedReads):
         limit: int,
         allowed: Collection[int] | None,
         counts: TermCounts,
-        part: Part,
+        part: IndexPart,
     ) -> dict[int, float]:
         """The scores of the best chunks of a part, with the rarity of each term in all parts."""
         snapshot = self._snapshots[part.number]
@@ -279,7 +279,7 @@ class JoinedVectors:
         hits = list(self._pool.map(search, range(len(self._searches))))
         ids = np.concatenate([part_ids for part_ids, _ in hits], axis=1)
         scores = np.concatenate([part_scores for _, part_scores in hits], axis=1)
-        best = [_best(*row, limit) for row in zip(ids, scores, strict=True)]
+        best = [_best_hits(*row, limit) for row in zip(ids, scores, strict=True)]
         count = min([len(row_ids) for row_ids, _ in best], default=0)
         shape = (len(queries), count)
         return (
@@ -320,7 +320,7 @@ class JoinedVectors:
         return self._searches[0].matrix(ids) if matrix is None else matrix
 
 
-def _best(ids: Ids, scores: Floats, limit: int) -> tuple[Ids, Floats]:
+def _best_hits(ids: Ids, scores: Floats, limit: int) -> tuple[Ids, Floats]:
     """The ids with the highest scores, best first, each once, ties by id; without `NO_ROW`."""
     order = np.lexsort((ids, -scores))
     order = order[ids[order] != NO_ROW]
@@ -331,5 +331,6 @@ def _best(ids: Ids, scores: Floats, limit: int) -> tuple[Ids, Floats]:
 
 def _rarity(term: str, counts: TermCounts) -> float:
     """The weight of a term in BM25, as SQLite has it."""
-    part_count, occurrences = counts[0], counts[1][term]
+    part_count, occurrences_by_term = counts
+    occurrences = occurrences_by_term[term]
     return max(math.log((part_count - occurrences + 0.5) / (occurrences + 0.5)), LEAST_RARITY)

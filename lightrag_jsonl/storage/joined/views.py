@@ -21,8 +21,8 @@ from lightrag_jsonl.storage.filters import Condition
 from lightrag_jsonl.storage.graph_index import GraphRows
 from lightrag_jsonl.storage.joined.rows import (
     NO_ROW,
+    IndexPart,
     JoinedState,
-    Part,
     joined_entity,
     joined_relation,
     turned_relation,
@@ -48,8 +48,8 @@ from lightrag_jsonl.storage.tables.base import TABLE_NAMES
 from lightrag_jsonl.storage.tables.dialect import Dialect
 from lightrag_jsonl.storage.views import StoreView
 
-Value = TypeVar("Value")
-Mention = TypeVar("Mention", EntityMentionRow, RelationMentionRow, DatedMention)
+JoinedValue = TypeVar("JoinedValue")
+AnyMention = TypeVar("AnyMention", EntityMentionRow, RelationMentionRow, DatedMention)
 
 OWN = (
     "read",
@@ -72,11 +72,11 @@ class JoinedReads(StoreView):
         return self._state(self._views)
 
     @property
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[IndexPart]:
         """The indexes."""
         state = self.state
         return [
-            Part(number, view, name, state)
+            IndexPart(number, view, name, state)
             for number, (view, name) in enumerate(zip(self._views, self._index_names, strict=True))
         ]
 
@@ -96,8 +96,8 @@ class JoinedReads(StoreView):
         settings_by_part = [view.settings() for view in self._views]
         built = [settings for settings in settings_by_part if "embedder" in settings]
         first = (built or settings_by_part)[0]
-        kept = {name: value for name, value in first.items() if name not in OWN}
-        return kept | super().settings()
+        of_part = {name: value for name, value in first.items() if name not in OWN}
+        return of_part | super().settings()
 
     # ── documents and chunks ────────────────────────────────────────────────────
 
@@ -114,7 +114,7 @@ class JoinedReads(StoreView):
             for part in self.parts
             for document in part.view.documents(part.own_ids(ids))
         ]
-        return documents if ids is not None else _page(documents, limit, offset)
+        return documents if ids is not None else _rows_of_page(documents, limit, offset)
 
     def pages(self, document_ids: Collection[str], number: int | None = None) -> tuple[Page, ...]:
         return tuple(
@@ -285,8 +285,8 @@ class JoinedReads(StoreView):
         )
 
     def _by_chunk(
-        self, rows: RowIds, load: Callable[[Part, RowIds], Mapping[int, Value]]
-    ) -> dict[int, Value]:
+        self, rows: RowIds, load: Callable[[IndexPart, RowIds], Mapping[int, JoinedValue]]
+    ) -> dict[int, JoinedValue]:
         """What each part loads of some chunks or of all, by joined row."""
         return {
             row: value
@@ -385,7 +385,7 @@ class JoinedReads(StoreView):
             weights = self.state.weights
             names = self.lasting_names("relation", rows)
             ordered = sorted(rows, key=lambda row: (-weights[row], names[row]))
-        return _page(ordered, limit, offset)
+        return _rows_of_page(ordered, limit, offset)
 
     def entities(self, rows: Collection[int], *, chunk_limit: int = 20) -> dict[int, Entity]:
         chunk_ids = self._first_chunks("entity", rows, chunk_limit)
@@ -573,14 +573,14 @@ class JoinedView(JoinedReads):
 
 
 def _by_joined_row(
-    part: Part, kind: str, values: Mapping[int, Value]
-) -> Iterator[tuple[int, Value]]:
+    part: IndexPart, kind: str, values: Mapping[int, JoinedValue]
+) -> Iterator[tuple[int, JoinedValue]]:
     """What a part holds by row, by joined row; without what counts as none."""
     rows = part.joined_rows(kind, values)
     return ((row, value) for row, value in zip(rows, values.values(), strict=True) if row != NO_ROW)
 
 
-def _own_pairs(part: Part, pairs: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+def _own_pairs(part: IndexPart, pairs: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """The pairs of rows of a part that count as joined pairs, low first."""
     for low, high in pairs:
         own_lows = part.own_rows("entity", [low]) or ()
@@ -589,7 +589,9 @@ def _own_pairs(part: Part, pairs: Iterable[tuple[int, int]]) -> Iterator[tuple[i
             yield min(first, second), max(first, second)
 
 
-def _joined_mentions(part: Part, kind: Kind, mentions: Sequence[Mention]) -> list[Mention]:
+def _joined_mentions(
+    part: IndexPart, kind: Kind, mentions: Sequence[AnyMention]
+) -> list[AnyMention]:
     """The mentions of a part, by joined rows."""
     ids = part.joined_rows(f"{kind}_mention", [mention.id for mention in mentions])
     chunks = part.joined_rows("chunk", [mention.chunk for mention in mentions])
@@ -600,7 +602,7 @@ def _joined_mentions(part: Part, kind: Kind, mentions: Sequence[Mention]) -> lis
     ]
 
 
-def _page(rows: list[Any], limit: int | None, offset: int) -> list[Any]:
+def _rows_of_page(rows: list[Any], limit: int | None, offset: int) -> list[Any]:
     """A page of a list, without the first `offset` and at most `limit`."""
     end = None if limit is None else max(offset, 0) + max(limit, 0)
     return rows[max(offset, 0) : end]
