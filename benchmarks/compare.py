@@ -42,16 +42,16 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--most", type=float, help="the greatest ratio of the least CPU times")
     arguments = parser.parse_args()
-    with ExitStack() as stack:
-        other = Path(arguments.other or "")
-        if arguments.other is None or not other.is_dir():
-            other = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-            try:
+    try:
+        with ExitStack() as stack:
+            other = Path(arguments.other or "")
+            if arguments.other is None or not other.is_dir():
+                other = Path(stack.enter_context(tempfile.TemporaryDirectory()))
                 unpack(arguments.other or commit_before(), other)
-            except NothingToCompareError as reason:
-                print(f"nothing compared: {reason}", file=sys.stderr)
-                return
-        figures = compared(other.resolve(), arguments.run, rounds=arguments.rounds)
+            figures = compared(other.resolve(), arguments.run, rounds=arguments.rounds)
+    except NothingToCompareError as reason:
+        print(f"nothing compared: {reason}", file=sys.stderr)
+        return
     print(
         json.dumps(
             {"benchmark": "compare", "rounds": arguments.rounds, "figures": figures}, indent=2
@@ -86,7 +86,14 @@ def compared(other: Path, runs: Sequence[str], *, rounds: int) -> dict[str, Figu
         for side in order:
             for run in runs:
                 script, *options = shlex.split(run)
-                for name, value in _measured(sides[side], script, options):
+                try:
+                    figures = list(_measured(sides[side], script, options))
+                except subprocess.CalledProcessError as error:
+                    if side == "here":
+                        raise
+                    message = f"benchmarks.{script} does not run on the other version"
+                    raise NothingToCompareError(message) from error
+                for name, value in figures:
                     values_by_name.setdefault(name, {"here": [], "there": []})[side].append(value)
     return {
         name: _compared(**values) for name, values in values_by_name.items() if all(values.values())
