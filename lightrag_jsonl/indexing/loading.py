@@ -19,6 +19,7 @@ from lightrag_jsonl.core.text import digest, sanitize
 from lightrag_jsonl.core.types import Document, Failure, Json
 from lightrag_jsonl.indexing.folders import PROGRAM_FOLDERS, FolderContents, irregularity
 from lightrag_jsonl.readers import (
+    NO_TEXT,
     PICTURE_SUFFIXES,
     READERS,
     UNPACKERS,
@@ -177,7 +178,13 @@ class _Loader:
             if self._slack.is_list(path):
                 yield SkippedFile(str(path), LIST_OF_SLACK)
             else:
-                yield from self.load_or_fail(path)
+                yield from map(self._or_skipped, self.load_or_fail(path))
+
+    def _or_skipped(self, item: Loaded) -> Loaded:
+        """A file of a folder without a text is no failure: a note with properties only, an `__init__.py`."""
+        if isinstance(item, Failure) and item.reason == NO_TEXT.format(item.document_id):
+            return SkippedFile(item.document_id, "it is empty")
+        return item
 
     def _nothing_readable(self, folder: Path, contents: FolderContents) -> str:
         supported = ", ".join(self._suffixes)
@@ -194,8 +201,7 @@ class _Loader:
         unread -= Counter(map(file_suffix, paths))
         if unread:
             counts = ", ".join(f"{count} {suffix}" for suffix, count in unread.items())
-            supported = ", ".join(self._suffixes)
-            log.warning("%s: skipped %s (supported: %s)", folder, counts, supported)
+            log.warning("%s: files of other kinds are skipped: %s", folder, counts)
 
 
 def documents_in(

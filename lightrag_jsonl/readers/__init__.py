@@ -41,6 +41,7 @@ from lightrag_jsonl.readers.tex import read_tex
 from lightrag_jsonl.readers.web import read_epub, read_html
 from lightrag_jsonl.readers.word import read_docx
 
+NO_TEXT = "{} is empty"
 FileReader: TypeAlias = Callable[[bytes], Document]
 Readers: TypeAlias = Mapping[str, FileReader]  # by suffix, such as ".abc"
 FormatReader: TypeAlias = Callable[[bytes, FileMeter], Document]
@@ -192,7 +193,7 @@ def read_file(
         raise ConfigError(f"{path}: its reader gave {type(document).__name__}, not a Document")
     has_text = any(map(str.strip, document.pages or (document.text,)))
     if not (has_text or document.pictures):
-        raise ConfigError(f"{path} is empty")
+        raise ConfigError(NO_TEXT.format(path))
     name = path.with_suffix("") if path.suffix.lower() == ".gz" else path
     is_code = READERS.get(suffix) in (read_python, read_source)
     title = document.title or (name.name if is_code else name.stem)

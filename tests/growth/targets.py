@@ -33,6 +33,8 @@ PLACE = re.compile(r"(?:.*_)?(?:path|folder|file|dir|url|uri|address|host|comman
 EXCEPTIONS: Mapping[str, str] = {
     "readers.rst.read_rst": "docutils looks for addresses in a quadratic way; files are read in a process with a limit of time",
     "core.child_process.start_python": "runs the text as a program",
+    "core.patterns.pattern_of": "takes a pattern of the package's own, which is compiled at first use",
+    "core.patterns.LatePattern": "takes such a pattern",
     "cli.documents.matching_files": "takes a pattern of the user's own shell, and asks the file system",
 }
 PIECE = 3  # characters of a text that is fed in pieces

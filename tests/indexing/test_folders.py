@@ -9,7 +9,7 @@ from pathlib import Path, PurePath
 
 import pytest
 
-from lightrag_jsonl import ConfigError, Document, FileLimits
+from lightrag_jsonl import ConfigError, Document, FileLimits, LightRAG
 from lightrag_jsonl.core.index_reports import FileNote, SkippedFile
 from lightrag_jsonl.core.types import Failure
 from lightrag_jsonl.indexing.loading import load_documents
@@ -76,6 +76,23 @@ def test_a_folder_is_read_as_its_people_see_it(tmp_path: Path) -> None:
         "run.log.txt": "a .gitignore ignores it",
         "docs/草稿一.md": "a .gitignore ignores it",
     }
+
+
+def test_a_file_without_a_text_is_skipped_and_no_failure(tmp_path: Path) -> None:
+    """A note with properties only and an empty module are usual in folders; given alone, they are named."""
+    files = {
+        "quay.md": "The quay is long.",
+        "rope.md": "---\nmaker: Rask\n---\n",
+        "__init__.py": "",
+    }
+    root = folder(tmp_path / "quay", files)
+    with LightRAG(tmp_path / "kb") as rag:
+        report = rag.insert(root)
+        assert len(report.documents) == 1 and not report.failures
+        skipped = {Path(item.path).name: item.reason for item in report.skipped}
+        assert skipped == {"rope.md": "it is empty", "__init__.py": "it is empty"}
+        with pytest.raises(ConfigError, match=r"rope\.md is empty"):
+            rag.insert(root / "rope.md")
 
 
 def test_patterns_leave_out_and_take_in(tmp_path: Path) -> None:
