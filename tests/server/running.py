@@ -9,6 +9,7 @@ import socket
 import subprocess
 import threading
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +30,7 @@ from lightrag_jsonl.server.security import Access
 from tests.cli.conftest import process
 from tests.conftest import CHECKOUT
 
+LOST_SECONDS = 10  # after which a request to a server that has just started is sent again
 SECONDS = 240  # the longest wait for another thread or process; a busy machine is slow
 
 
@@ -161,20 +163,26 @@ def process_serving(*arguments: object, token: str = "") -> Iterator[tuple[Any, 
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     url = f"http://127.0.0.1:{port}"
     with httpx2.Client(base_url=url, headers=headers, timeout=SECONDS, trust_env=False) as client:
+        attempts: list[str] = []
 
         def answers() -> bool:
             if server.poll() is not None:  # another program may have taken the port
                 return True
-            with contextlib.suppress(httpx2.TransportError):
-                return client.get("/health").status_code == 200
-            return False
+            try:
+                response = client.get("/health", timeout=LOST_SECONDS)
+                attempts.append(str(response.status_code))
+            except httpx2.TransportError as error:
+                attempts.append(f"{type(error).__name__} {error}")
+                return False
+            return response.status_code == 200
 
         try:
             try:
                 wait_for(answers)
             except AssertionError:
                 server.send_signal(signal.SIGABRT)  # faulthandler writes where each thread is
-                pytest.fail(f"no answer from the server: {server.communicate()[0].decode()}")
+                log_text = server.communicate()[0].decode()
+                pytest.fail(f"no answer from the server: {Counter(attempts)} {log_text}")
             yield server, client
         finally:
             server.kill()
