@@ -52,6 +52,7 @@ from lightrag_jsonl.cluster import insert_on_ray
 from lightrag_jsonl.core.claims import GraphDifference
 from lightrag_jsonl.core.encoding import decoded
 from lightrag_jsonl.core.index_reports import FileNote, ReadingState, SkippedFile
+from lightrag_jsonl.core.numbered_parts import natural_order
 from lightrag_jsonl.core.options import ReadMode
 from lightrag_jsonl.indexing.loading import (
     ADDRESS,
@@ -106,7 +107,7 @@ def matching_files(pattern: str) -> list[Path]:
     """The files matching a pattern, in order; links are skipped, as in a folder."""
     parts = Path(pattern).parts
     root = Path(*itertools.takewhile(lambda part: not glob.has_magic(part), parts))
-    paths = map(Path, sorted(glob.iglob(pattern, recursive=True)))  # noqa: PTH207
+    paths = sorted(map(Path, glob.iglob(pattern, recursive=True)), key=natural_order)  # noqa: PTH207
     files = [path for path in paths if path.is_file()]
     links = [path for path in files if path.resolve() != root.resolve() / path.relative_to(root)]
     for note in skipped_notes([SkippedFile(str(path), "it is a link") for path in links]):

@@ -20,17 +20,22 @@ _ROWS = 60
 
 
 TARGET_OF_LINK = r"\s<[^<>\s]{1,400}>`__?"  # of reStructuredText, with the end of its link
+TARGET = (  # of a link or a picture of Markdown, with its title
+    r"\((?:[^()\s]|\([^()\s]*\))*(?:[ \t]+(?:\"[^\"\n]*\"|'[^'\n]*'))?\)"
+)
+ATTRIBUTES = r"\{:[ .#\w^][^{}\n]*\}|\{#[\w-]{1,80}\}(?=\s*$)"  # of kramdown and of pandoc, at the end of a heading
 # of Markdown and HTML; single marks only around words: not in 2 * 3 or snake_case
 _TEXT_MARKS = pattern_of(
     rf"{TARGET_OF_LINK}|\[\[(?:[^\[\]|\n]*\|)?(?P<note>[^\[\]|\n]+)\]\]"  # a link between notes
-    r"|!?\[(?P<text>[^\[\]]*)\]\([^()\s]*\)|</?[A-Za-z][^<>]{0,200}>|\*\*|__|`"
+    rf"|!?\[(?P<text>(?:[^\[\]\\]|\\.){{0,300}})\]{TARGET}|{ATTRIBUTES}"
+    r"|</?[A-Za-z][^<>]{0,200}>|\*\*|__|`"
     r"|(?<![\w*])\*(?=[^\s*])|(?<=[^\s*])\*(?![\w*])|(?<!\w)_(?=\w)|(?<=[\w.,!?])_(?!\w)"
     r"|^[^\S\n]*(?:#{1,6}|>)\s+",
     re.MULTILINE,
 )
 
 
-_MARK = pattern_of(r"[\[<>*_`#]")  # each mark has one; found in a tenth of the time
+_MARK = pattern_of(r"[\[<>*_`#{]")  # each mark has one; found in a tenth of the time
 
 
 _BULLET = pattern_of(r"^[^\S\n]*[-*+•][^\S\n]+", re.MULTILINE)
@@ -40,7 +45,12 @@ def without_marks(text: str) -> str:
     """A text without the marks of Markdown and HTML, for people to read."""
     if _MARK.search(text) is None:
         return text
-    return _TEXT_MARKS.sub(lambda mark: mark["text"] or mark["note"] or "", text)
+    return _TEXT_MARKS.sub(_text_of_mark, text)
+
+
+def _text_of_mark(mark: re.Match[str]) -> str:
+    text = mark["text"] or mark["note"] or ""
+    return text.replace(r"\[", "[").replace(r"\]", "]")
 
 
 def without_bullets(text: str) -> str:

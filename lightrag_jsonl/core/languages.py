@@ -28,7 +28,6 @@ class FixedWords:
     listing: str
     listing_of_documents: str
     lists_need_records: str
-    found_in_graph: str
     listed_documents: str
     listed_type: str
     listed_relations: str
@@ -82,7 +81,6 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         listing_of_documents="Documents, {} in all",
         lists_need_records="Complete lists and numbers need the records of a model (or `insert_records`): this "
         "graph was read by rules.",
-        found_in_graph="Found in the graph: ",
         listed_documents="documents",
         listed_type="type {}",
         listed_relations="{} of {}",
@@ -134,7 +132,6 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         listing="图谱列表（{}），据图谱所知共 {} 项",
         listing_of_documents="全部文档，共 {} 篇",
         lists_need_records="完整列表和数目需要由模型（或 `insert_records`）提供的记录：本图谱仅由规则抽取。",
-        found_in_graph="图谱中找到：",
         listed_documents="文档",
         listed_type="类型：{}",
         listed_relations="{1}的关系：{0}",

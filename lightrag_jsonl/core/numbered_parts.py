@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from pathlib import PurePath
 from typing import NamedTuple
 
 from lightrag_jsonl.core.number_words import CHINESE_DIGITS, ENGLISH_NUMBERS, chinese_number
@@ -29,6 +30,11 @@ _NUMBERED_LINE = pattern_of(
     r"^[ \t]*(?:#{1,6}[ \t]+)?(?P<number>\d{1,4}(?:\.\d{1,3})*)[.)]?[ \t]+(?=[\"“(*A-Z])",
     re.MULTILINE,
 )
+_LONGEST_NUMBER = 12  # digits of a number that is more than a series of digits
+_NUMBER_IN_NAME = pattern_of(  # of a file
+    rf"(?<!\d)[0-9]{{1,{_LONGEST_NUMBER}}}(?!\d)"
+    rf"|(?<=第)[{_CHINESE_NUMERALS}]{{1,12}}|^[{_CHINESE_NUMERALS}]{{1,12}}(?=[、.．\s_-])"
+)
 _LINE = "numbered"  # the unit of a line that begins with a number, as sections of contracts do
 
 
@@ -50,6 +56,16 @@ class NumberedPart(NamedTuple):
     def line_term(self) -> str:
         """The term of a line that begins with the same number."""
         return f"{_LINE}{self.number}"
+
+
+def natural_order(path: PurePath) -> list[str]:
+    """A key that sorts files as people number them: chapter 2 before chapter 10, 第二章 before 第十章."""
+    return [*[_NUMBER_IN_NAME.sub(_padded, name.casefold()) for name in path.parts], *path.parts]
+
+
+def _padded(written: re.Match[str]) -> str:
+    """A number with leading zeros, so that numbers sort as texts do."""
+    return f"{_part_number(written[0]):0{_LONGEST_NUMBER}}"
 
 
 def numbered_parts(text: str) -> list[NumberedPart]:

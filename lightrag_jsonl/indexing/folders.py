@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lightrag_jsonl.core.index_reports import SkippedFile
+from lightrag_jsonl.core.numbered_parts import natural_order
 
 if TYPE_CHECKING:
     pass
@@ -50,7 +51,7 @@ class FolderContents:
                     self.skipped.append(SkippedFile(str(path), reason))
             for name in file_names:
                 self._add(Path(parent, name))
-        self.files.sort()
+        self.files.sort(key=natural_order)
         self.skipped.sort(key=lambda file: file.path)
 
     def _add(self, path: Path) -> None:

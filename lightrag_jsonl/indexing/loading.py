@@ -7,13 +7,13 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import fields, replace
 from functools import cached_property
-from operator import itemgetter
 from pathlib import Path, PurePath, PurePosixPath
 from typing import Any, TypeAlias
 
 from lightrag_jsonl.core.encoding import decoded
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.index_reports import FileNote, InsertReport, SkippedFile
+from lightrag_jsonl.core.numbered_parts import natural_order
 from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.text import digest, sanitize
 from lightrag_jsonl.core.types import Document, Failure, Json
@@ -251,7 +251,7 @@ def _documents_inside(
     contents = {PurePosixPath(name): content for name, content in files}
     readable = {place: data for place, data in contents.items() if isinstance(data, bytes)}
     slack = SlackExports(readable.get)  # type: ignore[arg-type]
-    for name, content in sorted(files, key=itemgetter(0)):
+    for name, content in sorted(files, key=lambda file: natural_order(PurePosixPath(file[0]))):
         parts = [part for part in PurePosixPath(name).parts if part not in ("/", "..")]
         inner = path.joinpath(*parts)
         suffix = file_suffix(inner)

@@ -29,7 +29,6 @@ _NO_STATEMENT_BEGINNINGS = (
     *("#", "|", "…"),
     *[words.parts for words in FIXED_WORDS.values()],
     *[words.names_mentioned_most for words in FIXED_WORDS.values()],
-    *[words.found_in_graph for words in FIXED_WORDS.values()],
     *[words.lists_need_records for words in FIXED_WORDS.values()],
     *[words.as_of_documents.partition("{}")[0] for words in FIXED_WORDS.values()],
     *[words.nothing_with.partition("{}")[0] for words in FIXED_WORDS.values()],

@@ -40,6 +40,29 @@ def zipped(files: Mapping[str, str | bytes]) -> bytes:
     return target.getvalue()
 
 
+NUMBERED = (
+    "第二章 码头.md",
+    "第十章 灯塔.md",
+    "第十一章 归航.md",
+    "log-2.md",
+    "log-10.md",
+    "log-9.md",
+)
+
+
+def test_numbered_files_are_read_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+    """A folder and an archive are read as people number files, in digits and in Chinese: 2, 9, 10."""
+    in_order = ["log-2", "log-9", "log-10", "第二章 码头", "第十章 灯塔", "第十一章 归航"]
+    root = folder(tmp_path / "logs", {name: f"Entry {name}." for name in NUMBERED})
+    archive = tmp_path / "logs.zip"
+    archive.write_bytes(zipped({name: f"Entry {name}." for name in NUMBERED}))
+
+    for source in (root, archive):
+        items = load_documents(source)
+        texts = [item.text for item in items if isinstance(item, Document)]
+        assert texts == [f"Entry {name}.md." for name in in_order]
+
+
 TREE = {
     "crew.md": "Dora Finch lights the lamp.",
     ".git/description.txt": "Unnamed repository",

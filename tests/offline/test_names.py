@@ -160,3 +160,18 @@ def test_the_title_of_a_text_is_a_name() -> None:
     assert "It was written by" not in names(body)
     table = names("城市: 临川; 市长: 沈若兰\n\n城市: 桃屿; 市长: 何海", "zh")
     assert "沈若兰" in table and not [name for name in table if ";" in name]
+
+
+@pytest.mark.parametrize(
+    ("title", "found"),
+    [
+        ("3、", []),
+        ("（二）", []),
+        ("1907", []),
+        ("4、青浦码头", ["青浦码头"]),
+        ("2. Harbour Log", ["Harbour Log"]),
+    ],
+)
+def test_a_number_is_no_title(title: str, found: list[str]) -> None:
+    """A number alone in the first line names nothing, and a number before a title is no part of the name."""
+    assert text_names(f"{title}\n\n灯一直亮着。", "zh") == found

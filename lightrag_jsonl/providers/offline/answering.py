@@ -32,7 +32,6 @@ from lightrag_jsonl.providers.offline.sentences import written_in
 
 NEAREST_SENTENCES = 3  # sentences of an answer
 MOST_EMBEDDED = 40  # sentences of the best passages, where none has a word of the question
-MOST_NAMES_TOLD = 12  # of the graph, beside the sentences
 # Not tuned: from half to twice as much, answers of SQuAD, DRCD and CMRC 2018 hold as many of the labels.
 SETTING_WEIGHT = 0.5  # of a term that stands only in the headings above a sentence
 CHARACTER_WEIGHT = 0.5  # of a Chinese character beside the pairs of characters
@@ -123,7 +122,7 @@ def select_answer(question: str, context: Context, language: Language) -> Quoted
     else:
         quotes = nearest_quotes(question, context, language)
         opening = words.nearest_sentences
-        notes = _notes(question, context, quotes, words)
+        notes = _notes(question, context, words)
         quotes = quotes[: limit or NEAREST_SENTENCES]
     if not quotes and asks_about_everything(question):
         quotes = _beginnings(context)[: limit or NEAREST_SENTENCES]
@@ -207,27 +206,16 @@ def _without_parts(question: str, parts: Sequence[NumberedPart]) -> str:
     return question
 
 
-def _notes(
-    question: str, context: Context, quotes: Sequence[Quote], words: FixedWords
-) -> list[str]:
-    """Notes on the limits of a graph without records: the state at a moment, lists and numbers; for
-    lists and numbers, the names of the graph in all the near sentences are added.
-    """
+def _notes(question: str, context: Context, words: FixedWords) -> list[str]:
+    """Notes on the limits of a graph without records: the state at a moment, lists and numbers."""
     if context.has_records:
         return []
     notes: list[str] = []
     if context.as_of:
         notes.append(words.as_of_documents.format(context.as_of))
-    if not asks_for_list(question):
-        return notes
-    names = [
-        entity.name
-        for entity in context.entities
-        if entity.name not in question and any(entity.name in quote.text for quote in quotes)
-    ]
-    if names:
-        notes.append(words.found_in_graph + words.list_comma.join(names[:MOST_NAMES_TOLD]))
-    return [*notes, words.lists_need_records]
+    if asks_for_list(question):
+        notes.append(words.lists_need_records)
+    return notes
 
 
 def _beginnings(context: Context) -> list[Quote]:

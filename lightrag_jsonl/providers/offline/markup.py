@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 
-from lightrag_jsonl.core.display import TARGET_OF_LINK, without_marks
+from lightrag_jsonl.core.display import ATTRIBUTES, TARGET, TARGET_OF_LINK, without_marks
 from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.text import clipped_at_word
 
@@ -11,22 +11,22 @@ HEADING = pattern_of(  # of Markdown and reStructuredText, at the beginning of a
     r"#{1,6}\s|[^\n]{1,100}\n([=~^-])\1{2,}[ \t]*$", re.MULTILINE
 )
 _FENCE_LINE = pattern_of(r"^[ \t]*```(?P<language>.*)$", re.MULTILINE)
-_TARGET = r"(?:\([^()\n]*\)|\[[^\[\]\n]*\])"  # of a link or a picture, in place or by name
+_TARGET = rf"(?:{TARGET}|\[[^\[\]\n]*\])"  # of a link or a picture, in place or by name
 _MARKUP = pattern_of(
     r"^[ \t]*(?:>>>|\.\.\.|\$)[ \t].*$"
     r"|^[ \t]*\.\. \S.*$(?:\n[ \t]+:.*$)*"  # directives, with their options
     r"|^(?:\|[\w-]+\| ?)+$|^([=~^-])\1{2,}[ \t]*$"
-    rf"|{TARGET_OF_LINK}"
+    rf"|{TARGET_OF_LINK}|{ATTRIBUTES}"
     r"|</?[A-Za-z][^<>]{0,400}>|<!--.{0,2000}?-->"
     rf"|\[!\[[^\[\]]*\]{_TARGET}\]{_TARGET}|!\[[^\[\]]*\]{_TARGET}?"
     r"|^[ \t]*\[[^\[\]\n]+\]:.*$",
     re.MULTILINE,
 )
 _MARKS_OF_MARKUP = (  # every match of the pattern above has one of these
-    (">>>", "...", "$", ".. ", "|", "===", "~~~", "^^^", "---", "<", "![", "]:")
+    (">>>", "...", "$", ".. ", "|", "===", "~~~", "^^^", "---", "<", "![", "]:", "{:", "{#")
 )
 _ADDRESS = pattern_of(
-    r"(?<=\])(?:\([^()\s][^()\n]*\)|\[[^\[\]\n]*\])"  # of a link
+    rf"(?<=\])(?:(?=\([^()\s]){TARGET}|\[[^\[\]\n]*\])"  # of a link
     r"|\b(?:https?|ftp)://[^\s<>\"'`）)\]，。；]+|[\w.+-]{1,60}@[\w-]{1,60}\.[\w.-]{1,60}"
     r"|\b(?:[\w-]{1,60}\.){1,4}(?:com|org|net|io|dev|edu|gov|cn)\b(?:/[^\s<>\"'`）)\]]*)?"
 )

@@ -64,6 +64,7 @@ def title_phrases(text: str, spans: Spans) -> Iterator[Phrase]:
 
 
 _TITLE = pattern_of(
+    r"(?:\d{1,3}[.)、．）]\s*)?(?=\d*[^\W\d_])"  # a number before the title, and nothing but numbers, are no title
     r"([^\W_][^()\n。！？，；;：《》=]{0,60}?[^\s.!?…:,;。！？])(?<![.!?]['\"’”])\s*(?:\([^()\n]{1,40}\))?"
 )
 _TITLE_WORDS = 8
