@@ -5,6 +5,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from lightrag_jsonl.core.display import without_marks
 from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.text import cut
 from lightrag_jsonl.core.types import HEADING_SEPARATOR, Page
@@ -107,7 +108,8 @@ def find_headings(text: str) -> Iterator[Heading]:
         elif fence:
             continue
         elif match["marks"]:
-            yield Heading(start, len(match["marks"]), match["title"][:LONGEST_HEADING])
+            title = without_marks(match["title"])[:LONGEST_HEADING].strip()
+            yield Heading(start, len(match["marks"]), title)
         elif _begins_chapter(match, text, line):
             level = LEVELS[(match["unit"] or match["english"]).casefold()]
             yield Heading(start, level, " ".join(line.split()))

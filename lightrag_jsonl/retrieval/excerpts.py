@@ -25,6 +25,8 @@ LONGEST_SENTENCE = 600  # characters; a longer sentence is a table or a list
 CHARACTERS_OF_A_TOKEN = 4  # where the tokens of a chunk are unknown
 REST_TERMS = 3  # words; a text with fewer that begins with a small letter is the rest of a sentence
 SENTENCE_JOINT = 1  # tokens between two sentences
+LISTED_NAMES = 6  # at least, in a sentence that is a list of names
+LIST_SHARE = 0.6  # of the letters of a list, at least, are letters of the names
 GAP_TOKENS = 3  # that a sentence costs besides, so that the shortest are not always chosen
 
 
@@ -63,11 +65,14 @@ def split_sentences(
             if text in texts:
                 continue
             texts.add(text)
+            rows = [row for row, words in name_terms.items() if words and words <= terms]
+            if _is_list(text, [chunk_names[row] for row in rows]):
+                continue
             sentence = CandidateSentence(
                 chunk=position,
                 span=span,
                 terms=stems,
-                names=tuple([row for row, words in name_terms.items() if words and words <= terms]),
+                names=tuple(rows),
                 tokens=density * len(text) + SENTENCE_JOINT,
             )
             sentences.append(sentence)
@@ -99,6 +104,12 @@ def _is_quotable(text: str, terms: frozenset[str]) -> bool:
     """Whether a sentence says something by itself: no table, list or label, no rest of a sentence."""
     is_rest = text[0].islower() and len(terms) < REST_TERMS
     return bool(terms) and not is_rest and len(text) <= LONGEST_SENTENCE and not is_label(text)
+
+
+def _is_list(text: str, names: Sequence[str]) -> bool:
+    """Whether a sentence is a list of names, such as who was present: nothing is said of them."""
+    letters = sum(map(str.isalnum, text))
+    return len(names) >= LISTED_NAMES and sum(map(len, names)) > LIST_SHARE * letters
 
 
 def whole_sentences(text: str) -> list[Excerpt]:

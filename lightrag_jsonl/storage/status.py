@@ -71,27 +71,28 @@ def with_documents(view: StoreView, context: Context) -> Context:
 def _distinct_labels(
     labels: Mapping[str, str], documents: Collection[StoredDocument]
 ) -> dict[str, str]:
-    """The labels by id of document; equal ones get the folder of the source, or else the id."""
-    folders = {document.id: PurePath(document.source or "").parent for document in documents}
+    """The labels by id of document; equal ones get the folder of the source, the file, or else the id."""
+    sources = {document.id: PurePath(document.source or "") for document in documents}
     ids_by_label: defaultdict[str, list[str]] = defaultdict(list)
     for id, label in labels.items():
         ids_by_label[label].append(id)
     distinct_labels = dict(labels)
     for label, ids in ids_by_label.items():
         if len(ids) > 1:
-            additions = _telling_folders([folders[id] for id in ids]) or ids
+            paths = [sources[id] for id in ids]
+            additions = (
+                _telling_ends([path.parent for path in paths]) or _telling_ends(paths) or ids
+            )
             for id, addition in zip(ids, additions, strict=True):
                 distinct_labels[id] = f"{label} ({addition})"
     return distinct_labels
 
 
-def _telling_folders(folders: Sequence[PurePath]) -> list[str]:
-    """The last parts of each folder, as many as it takes to tell the folders apart; none if some
-    folders are the same.
-    """
-    most_parts = max(len(folder.parts) for folder in folders)
+def _telling_ends(paths: Sequence[PurePath]) -> list[str]:
+    """The last parts of each path, as many as it takes to tell the paths apart; none if some are the same."""
+    most_parts = max(len(path.parts) for path in paths)
     for count in range(1, most_parts + 1):
-        endings = [PurePath(*folder.parts[-count:]).as_posix() for folder in folders]
+        endings = [PurePath(*path.parts[-count:]).as_posix() for path in paths]
         if "." not in endings and len(set(endings)) == len(endings):
             return endings
     return []

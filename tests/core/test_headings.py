@@ -44,6 +44,7 @@ def titles(text: str) -> list[str]:
         (REPORT, ["Report", "Costs 🪙", "１２ 月", "Thanks"]),
         ("#hashtag\n####### seven\n#!/bin/sh\n", []),
         ("~~~\n# a\n```\n# b\n~~~\n# c", ["c"]),
+        ("## Quay [plan](plan.md) **2**\n\n## Lamps {#lamps}\n", ["Quay plan 2", "Lamps"]),
         ("CHAPTER I\r\n\r\nIt was.\r\n\r\nSTAVE TWO.\r\n", ["CHAPTER I", "STAVE TWO."]),
         ("\n\nChapter Twenty-One: The End\n\nAct 3\n", ["Chapter Twenty-One: The End", "Act 3"]),
         ("We read in\nChapter 3. It is long.\n\nPart one of the plan was simple.", []),

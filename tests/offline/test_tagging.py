@@ -41,6 +41,16 @@ def test_names_that_the_segmenter_misses() -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("lac")
+def test_pictures_are_no_part_of_a_name() -> None:
+    """Names beside emoji and marks of links, as in the minutes of teams, are found without them."""
+    found = names("🚧[青浦灯塔](a.md) 由@王小明⏰2023-02-17 修好，🎉李大勇🎉写了总结。", "lac")
+
+    assert {"王小明", "李大勇"} <= found.keys()
+    assert not [name for name in found if any(mark in name for mark in "🚧⏰🎉[")]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("lac")
 def test_names_of_no_known_kind_have_no_type() -> None:
     """The tagger's other names (nz) are names; no common noun is beside them."""
     text = "他在诺贝尔奖的颁奖礼上谈到了红楼梦，公司的情况和时间都很好，公司的情况不变。"

@@ -57,6 +57,50 @@ async def test_excerpts_reach_from_the_beginning_to_the_end(tmp_path: Path) -> N
     assert any("Ilse" in name for community in context.communities for name in community.entities)
 
 
+@pytest.mark.parametrize(
+    ("language", "listed", "said"),
+    [
+        (
+            "en",
+            "Present: Ada Lind, Bo Hart, Cy Moss, Di Penn, Ed Vale, Flo Wynn.",
+            "Ada Lind asked for a lamp.",
+        ),
+        (
+            "zh",
+            "到会的有王小明、李大勇、陈玉兰、赵国强、周文斌、孙丽华。",
+            "王小明提出更换灯塔的灯。",
+        ),
+    ],
+)
+async def test_a_list_of_names_is_no_excerpt(
+    tmp_path: Path, language: str, listed: str, said: str
+) -> None:
+    """Who was present says nothing of what minutes are about."""
+    async with index(tmp_path, language=language) as rag:
+        await rag.insert(Document(f"{listed}\n\n{said}", id="minutes"))
+        context = await rag.retrieve("What is this about?", mode="overview")
+
+    assert said in context.prompt
+    assert listed not in context.prompt
+
+
+async def test_documents_of_one_title_are_told_apart_by_their_files(tmp_path: Path) -> None:
+    """The folder if that is enough, or else the file; never the whole path."""
+    async with index(tmp_path / "kb") as rag:
+        for file in ("one/log.md", "two/log.md", "three/bell.md", "three/lamp.md"):
+            source = str(tmp_path / "texts" / file)
+            title = "Log" if file.endswith("log.md") else "Notes"
+            await rag.insert(Document(f"{file} is about Ada.", title=title, source=source, id=file))
+        context = await rag.retrieve("What is this about?", mode="overview")
+
+    assert sorted(context.documents.values()) == [
+        "Log (one)",
+        "Log (two)",
+        "Notes (bell.md)",
+        "Notes (lamp.md)",
+    ]
+
+
 @pytest.mark.parametrize("budget", [1, 20, 60, 150, 400, 2_000, 30_000])
 async def test_the_budget_holds(tmp_path: Path, budget: int) -> None:
     """No overview is longer than the budget, and each number leads to the chunk that is quoted."""

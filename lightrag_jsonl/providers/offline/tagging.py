@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from lightrag_jsonl.core.cjk import has_cjk, simplified
 from lightrag_jsonl.core.errors import LLMError
 from lightrag_jsonl.core.options import Tagger
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.types import UNKNOWN_TYPE
 from lightrag_jsonl.providers.offline.phrases import Phrase, Spans
 
@@ -23,6 +24,8 @@ _TYPES_BY_LABEL = {
     "nw": "work",
     "nz": UNKNOWN_TYPE,  # other names
 }
+_PICTURES = "\u2190-\u2bff\ufe0f\U0001f000-\U0001faff"  # arrows, signs, emoji
+_NAME = pattern_of(rf"\w[^{_PICTURES}]*[\w)）》」』”’!！?？]")  # in a tagged word
 _LONGEST_READ = 400  # characters: the tagger's time and memory grow with the text read at once
 
 
@@ -47,12 +50,16 @@ def tagged_names(text: str, spans: Spans) -> Iterator[Phrase]:
         for start, end in pairwise(cuts):
             at = start
             for word, tag in tagger.run(plain[start:end]):
-                if tag in _TYPES_BY_LABEL and len(word) > 1 and has_cjk(word):
-                    yield _typed_name(text, at, at + len(word), _TYPES_BY_LABEL[tag])
+                if tag in _TYPES_BY_LABEL and has_cjk(word):
+                    name = _NAME.search(word)
+                    if name is not None:
+                        yield _typed_name(text, at, name.span(), _TYPES_BY_LABEL[tag])
                 at += len(word)
 
 
-def _typed_name(text: str, start: int, end: int, type: str) -> Phrase:
+def _typed_name(text: str, word_start: int, span: tuple[int, int], type: str) -> Phrase:
+    """A name at a span of a tagged word."""
+    start, end = (word_start + place for place in span)
     return Phrase(start=start, end=end, name=text[start:end], type=type, sure=type != UNKNOWN_TYPE)
 
 
