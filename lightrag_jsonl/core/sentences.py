@@ -54,6 +54,7 @@ _CLOSERS = pattern_of(rf"(?:[”’」』）)\]】〕》〉»*_]|{_TAG_OR_NOTE})
 _CLOSERS_STRAIGHT = pattern_of(rf"(?:[\"'”’」』）)\]】〕》〉»*_]|{_TAG_OR_NOTE})*")
 _NEXT = pattern_of(r"\s*([\"'“‘«(\[「『《_*]*)(\w*)")
 _HEADING = pattern_of(r"[^\S\n]*#{1,6}\s")
+QUOTE_MARKS = pattern_of(r"^[^\S\n]*>[> \t]*", re.MULTILINE)
 TABLE_ROW = pattern_of(r"[^\S\n]*\|")
 LIST_ITEM = pattern_of(
     r"[^\S\n]*(?:[-*•·●▪]\s|\d{1,3}[.)、]\s?|[（(]?[一二三四五六七八九十]+[)）、]|#{1,6}\s)"
@@ -79,6 +80,10 @@ _TITLES = words(
 )
 _BEFORE_NUMBERS = words(
     "no nos vol vols fig figs p pp sec art eq ch jan feb mar apr jun jul aug sep sept oct nov dec"
+)
+_NUMBERED = pattern_of(  # what stands before the number at the beginning of a heading or a part
+    r"[\s#>*_-]*(?:(?:section|chapter|article|clause|rule|part|step|appendix|lesson|lecture|§)\s+)?",
+    re.IGNORECASE,
 )
 _STARTERS = words(
     "the this that these those he she it they we in on at as but and after before when while his"
@@ -130,12 +135,20 @@ def _line_ends(text: str, stop: re.Match[str]) -> bool:
     after = text[stop.end() : stop.end() + 1]
     line = text[max(0, stop.start() - _LONGEST_WRAPPED) : stop.start()].rpartition("\n")[2]
     next_line = text[stop.end() : stop.end() + _LONGEST_WRAPPED].partition("\n")[0]
+    if quote_depth(line) != quote_depth(next_line):
+        return True
     is_wide = is_cjk(before) or is_cjk(after) or before in tuple("，：；、”」』》")
     if not (_is_wrapped_cjk(line, next_line) if is_wide else _is_wrapped(line, next_line)):
         return True
     if TABLE_ROW.match(line) and TABLE_ROW.match(next_line):
         return True
     return _HEADING.match(line) is not None or LIST_ITEM.match(next_line) is not None
+
+
+def quote_depth(line: str) -> int:
+    """How many marks of quotation a line begins with, as quoted mails and quotes in Markdown do."""
+    marks = QUOTE_MARKS.match(line)
+    return marks[0].count(">") if marks else 0
 
 
 def _is_wrapped(line: str, next_line: str) -> bool:
@@ -195,7 +208,7 @@ def _is_abbreviation(text: str, start: int, dot: int, word: str) -> bool:
         return False
     token = before[0].casefold()
     if token.isdigit():
-        return not text[start : before.start()].strip()
+        return _NUMBERED.fullmatch(text, start, before.start()) is not None
     if token in _TITLES:
         return True
     if token in _BEFORE_NUMBERS:
