@@ -97,12 +97,15 @@ def mailbox_files(data: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def _begins_message(line: re.Match[bytes]) -> bool:
-    """Whether a line such as "From ada@example.org Mon Jan 1 10:00:00 2024" is none of a text: headers follow,
-    and a blank line or nothing is before it, or it ends with a time and a year.
+    """Whether a line before headers, such as "From ada@example.org Mon Jan 1 10:00:00 2024", is none of a text:
+    it ends with a time and a year, or has only an address or a name and no text right before.
     """
+    sender_and_time = line["sender_and_time"]
+    if _TIME_AND_YEAR.search(sender_and_time):
+        return True
     before = line.string[max(0, line.start() - 4) : line.start()]
     is_apart = not before or before.endswith(_BLANK_LINES)
-    return is_apart or _TIME_AND_YEAR.search(line["sender_and_time"]) is not None
+    return is_apart and (b"@" in sender_and_time or len(sender_and_time.split()) < 2)
 
 
 def parsed_message(data: bytes) -> EmailMessage:

@@ -13,6 +13,10 @@ from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.limits import FileMeter
 
 _FENCE_SIGNS = pattern_of(r"^[ \t]*(`{3,}|~{3,})", re.MULTILINE)
+_MARKUP_IN_PROSE = pattern_of(r"^[ \t]*(?:#{1,6}\s|`{3,}|~{3,})", re.MULTILINE)
+_FIELD = pattern_of(
+    r"^[ \t]*:\w+(?:[ \t][^:\n]{1,60})?:(?=\s)", re.MULTILINE
+)  # such as ":param name:"
 _DEFINITIONS = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 _Documented: TypeAlias = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -83,7 +87,9 @@ def _definitions(module: ast.Module, lines: Sequence[str]) -> Iterator[_Definiti
 def _definition(
     node: _Documented, lines: Sequence[str], line: int, level: int, name: str
 ) -> _Definition:
-    """A definition with the prose of its documentation string, if that has lines of its own."""
+    """A definition with the prose of its documentation string, if that has lines of its own and nothing that
+    would be read as a heading or a block.
+    """
     prose = (ast.get_docstring(node) or "").strip()
     if not prose:
         return _Definition(line, level, name, line, line, "")
@@ -92,9 +98,9 @@ def _definition(
     end = string.end_lineno or string.lineno
     before = lines[start].encode()[: string.col_offset]  # offsets are counted in bytes
     after = lines[end - 1].encode()[string.end_col_offset :]
-    if before.strip() or after.strip():
+    if before.strip() or after.strip() or _MARKUP_IN_PROSE.search(prose):
         return _Definition(line, level, name, line, line, "")
-    return _Definition(line, level, name, start, end, prose)
+    return _Definition(line, level, name, start, end, _FIELD.sub(r"- \g<0>", prose))
 
 
 def _first_line(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> int:

@@ -41,7 +41,7 @@ def test_read_when_asked_from_the_first_insert_to_the_last_chunk(tmp_path: Path)
         assert server.requests == []
         answered = run("query", "-w", kb, QUESTION)
         assert answered.exit_code == 0, answered.output
-        assert "read for this question: 1 chunks" in answered.stderr
+        assert "read for this question: 1 chunk," in answered.stderr
         status = run_json("status", "-w", kb)["reading"]
         assert (status["read"], status["chunks_read"], status["chunks_unread"]) == ("asked", 1, 1)
         assert status["tokens_for_rest"] > 0

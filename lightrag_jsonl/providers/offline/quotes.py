@@ -26,6 +26,9 @@ _SPACE_OF_TAG = pattern_of(r" (?=[.,;:!?](?:\s|\Z))")  # "<b>now</b>." without i
 _TABLE_RULE = pattern_of(r"[\s|:+-]+")
 _TABLE_RULE_BELOW = pattern_of(r"\s*\n[ \t|:+]*-[ \t|:+-]*(?:\n|\Z)")
 _STATES_NOTHING = ("?", "？")
+_ASKS = pattern_of(  # unlike what somebody asks in a story
+    r"(?:what|why|how|which|who|where|when)\b|为什么|为何|什么|如何|怎么|怎样|哪", re.IGNORECASE
+)
 _HEAD_OF_MAIL = pattern_of(
     r"^(?:From|发件人)[ \t]*[:：][ \t]*(?P<sender>[^\n]+)\n"
     r"(?:(?:To|Cc|Date|Sent|Subject|收件人|抄送|日期|发送时间|主题)[ \t]*[:：][^\n]*(?:\n|\Z)){1,5}",
@@ -166,7 +169,7 @@ class _Setting:
             self._above = f"{self._above} {line}" if _is_question(self._above) else line
             self._has_items = False
             return True
-        if _is_question(line):
+        if _is_question(line) and (is_whole_line or _ASKS.match(line)):
             self._above = line
             self._has_items = False
             return True
