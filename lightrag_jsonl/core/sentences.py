@@ -54,7 +54,6 @@ _CLOSERS = pattern_of(rf"(?:[”’」』）)\]】〕》〉»*_]|{_TAG_OR_NOTE})
 _CLOSERS_STRAIGHT = pattern_of(rf"(?:[\"'”’」』）)\]】〕》〉»*_]|{_TAG_OR_NOTE})*")
 _NEXT = pattern_of(r"\s*([\"'“‘«(\[「『《_*]*)(\w*)")
 _HEADING = pattern_of(r"[^\S\n]*#{1,6}\s")
-QUOTE_MARKS = pattern_of(r"^[^\S\n]*>[> \t]*", re.MULTILINE)
 TABLE_ROW = pattern_of(r"[^\S\n]*\|")
 LIST_ITEM = pattern_of(
     r"[^\S\n]*(?:[-*•·●▪]\s|\d{1,3}[.)、]\s?|[（(]?[一二三四五六七八九十]+[)）、]|#{1,6}\s)"
@@ -135,7 +134,10 @@ def _line_ends(text: str, stop: re.Match[str]) -> bool:
     after = text[stop.end() : stop.end() + 1]
     line = text[max(0, stop.start() - _LONGEST_WRAPPED) : stop.start()].rpartition("\n")[2]
     next_line = text[stop.end() : stop.end() + _LONGEST_WRAPPED].partition("\n")[0]
-    if quote_depth(line) != quote_depth(next_line):
+    depth, next_depth = [  # of quotation, in mails and in Markdown
+        part[: len(part) - len(part.lstrip("> \t"))].count(">") for part in (line, next_line)
+    ]
+    if depth != next_depth:
         return True
     is_wide = is_cjk(before) or is_cjk(after) or before in tuple("，：；、”」』》")
     if not (_is_wrapped_cjk(line, next_line) if is_wide else _is_wrapped(line, next_line)):
@@ -143,12 +145,6 @@ def _line_ends(text: str, stop: re.Match[str]) -> bool:
     if TABLE_ROW.match(line) and TABLE_ROW.match(next_line):
         return True
     return _HEADING.match(line) is not None or LIST_ITEM.match(next_line) is not None
-
-
-def quote_depth(line: str) -> int:
-    """How many marks of quotation a line begins with, as quoted mails and quotes in Markdown do."""
-    marks = QUOTE_MARKS.match(line)
-    return marks[0].count(">") if marks else 0
 
 
 def _is_wrapped(line: str, next_line: str) -> bool:

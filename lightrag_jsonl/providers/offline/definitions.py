@@ -23,8 +23,6 @@ _SAYS_WHAT = words(
     "is are was were means mean refers refer denotes denote describes describe represents"
 )
 _ASIDE = pattern_of(r"\s*\([^()]{1,60}\)")
-_CHINESE_COPULA = r"[」』》”\"`*]*(?:[（(][^（）()]{1,40}[）)])?[，,]?(?:就是|是|指|即|为|表示|：)"
-_CHINESE_NAMING = r"(?:称之?为|称作|叫做|叫作|叫)[「『《“\"`*]*"
 
 
 def defining_first(question: str, quotes: Sequence[Quote]) -> list[Quote]:
@@ -33,7 +31,9 @@ def defining_first(question: str, quotes: Sequence[Quote]) -> list[Quote]:
     if chinese is not None:
         term = re.escape((chinese["term"] or chinese["subject"]).strip(' “”"「」《》'))
         defines = re.compile(
-            rf"\A[「『《“\"`*]*{term}{_CHINESE_COPULA}|{_CHINESE_NAMING}{term}", re.IGNORECASE
+            rf"\A[「『《“\"`*]*{term}[」』》”\"`*]*(?:[（(][^（）()]{{1,40}}[）)])?[，,]?(?:就是|是|指|即|为|表示|：)"
+            rf"|(?:称之?为|称作|叫做|叫作|叫)[「『《“\"`*]*{term}",
+            re.IGNORECASE,
         ).search
         return sorted(quotes, key=lambda quote: defines(quote.text) is None)
     english = _ENGLISH_QUESTION.match(question)

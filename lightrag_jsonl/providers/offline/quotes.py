@@ -11,7 +11,7 @@ from lightrag_jsonl.core.cjk import has_cjk, is_cjk
 from lightrag_jsonl.core.display import without_marks
 from lightrag_jsonl.core.names import folded_text
 from lightrag_jsonl.core.patterns import pattern_of
-from lightrag_jsonl.core.sentences import LIST_ITEM, QUOTE_MARKS, TABLE_ROW, sentence_spans
+from lightrag_jsonl.core.sentences import LIST_ITEM, TABLE_ROW, sentence_spans
 from lightrag_jsonl.core.stop_words import FUNCTION_WORDS
 from lightrag_jsonl.core.terms import search_terms, stem
 from lightrag_jsonl.core.text import clipped_at_word
@@ -25,16 +25,16 @@ _ITEM_MARK = pattern_of(r"\A\s*(?:[-*•·●▪]|\[[ xX]\])\s+(?:\[[ xX]\]\s+)?
 _SPACE_OF_TAG = pattern_of(r" (?=[.,;:!?](?:\s|\Z))")  # "<b>now</b>." without its tags
 _TABLE_RULE = pattern_of(r"[\s|:+-]+")
 _TABLE_RULE_BELOW = pattern_of(r"\s*\n[ \t|:+]*-[ \t|:+-]*(?:\n|\Z)")
+_QUOTE_MARKS = pattern_of(r"^[^\S\n]*>[> \t]*", re.MULTILINE)
 _STATES_NOTHING = ("?", "？")
 _ASKS = pattern_of(  # unlike what somebody asks in a story
     r"(?:what|why|how|which|who|where|when)\b|为什么|为何|什么|如何|怎么|怎样|哪", re.IGNORECASE
 )
 _HEAD_OF_MAIL = pattern_of(
-    r"^(?:From|发件人)[ \t]*[:：][ \t]*(?P<sender>[^\n]+)\n"
+    r"^(?:From|发件人)[ \t]*[:：][ \t]*(?P<sender><[^\n]+|[^\n<]+?)[ \t]*(?:<[^\n]*)?\n"
     r"(?:(?:To|Cc|Date|Sent|Subject|收件人|抄送|日期|发送时间|主题)[ \t]*[:：][^\n]*(?:\n|\Z)){1,5}",
     re.MULTILINE,
 )
-_ADDRESS_OF_SENDER = pattern_of(r"\s*<[^<>]*>\s*$")
 _SIGNATURE = pattern_of(r"(?:--[ \t]*\n|_{10,}[ \t]*\n|-{2,}\s?(?:Original Message|原始邮件))")
 QUOTED_WEIGHT = 0.5  # of what a mail repeats of another one, and of a signature
 _LEADS_IN = (":", "：")
@@ -162,9 +162,9 @@ class _Setting:
         self._header = []
         ends_line = text[end : end + 1] in ("\n", "")
         is_whole_line = (
-            ends_line and not QUOTE_MARKS.sub("", text[_line_start(text, start) : start]).strip()
+            ends_line and not _QUOTE_MARKS.sub("", text[_line_start(text, start) : start]).strip()
         )
-        begins_list = ends_line and LIST_ITEM.match(text, _next_line(text, end)) is not None
+        begins_list = ends_line and LIST_ITEM.match(text[end : end + 100].lstrip()) is not None
         if line.endswith(_LEADS_IN) and (is_whole_line or begins_list):
             self._above = f"{self._above} {line}" if _is_question(self._above) else line
             self._has_items = False
@@ -179,9 +179,7 @@ class _Setting:
         """Whether a sentence stands in the head of a mail, whose sender says what follows."""
         for head in self._heads:
             if head.start() <= start < head.end():
-                self._sender = (
-                    _ADDRESS_OF_SENDER.sub("", head["sender"]).strip("\"' ") or head["sender"]
-                )
+                self._sender = head["sender"].strip("\"' ")
                 self._is_signature = False
                 return True
         return False
@@ -191,7 +189,7 @@ class _Setting:
         if not self._sender:
             return 1.0
         self._is_signature = self._is_signature or _SIGNATURE.match(text, start) is not None
-        is_repeated = QUOTE_MARKS.match(text, _line_start(text, start)) is not None
+        is_repeated = _QUOTE_MARKS.match(text, _line_start(text, start)) is not None
         return QUOTED_WEIGHT if is_repeated or self._is_signature else 1.0
 
     def lead_of(self, text: str, start: int, line: str) -> str:
@@ -236,19 +234,13 @@ def _line_start(text: str, place: int) -> int:
     return text.rfind("\n", 0, place) + 1
 
 
-def _next_line(text: str, place: int) -> int:
-    """Where the next line that is not empty begins."""
-    rest = text[place:]
-    return place + len(rest) - len(rest.lstrip())
-
-
 def _quoted_cells(row: str) -> list[str]:
     return [cell.strip() for cell in row.strip().strip("|").split("|")]
 
 
 def citable_line(sentence: str) -> str:
     """A sentence on one line, without markup, footnote marks and whatever looks like a citation."""
-    unquoted = QUOTE_MARKS.sub("", sentence) if ">" in sentence else sentence
+    unquoted = _QUOTE_MARKS.sub("", sentence) if ">" in sentence else sentence
     plain = without_marks(without_markup(_ITEM_MARK.sub("", unquoted)))
     line = _SPACE_OF_TAG.sub("", clipped_at_word(plain, LONGEST_QUOTE))
     return _NOTE_MARK.sub(_without_note, line).strip()
