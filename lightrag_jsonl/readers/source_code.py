@@ -61,10 +61,10 @@ def read_python(data: bytes, meter: FileMeter) -> Document:
         end = len(lines) if following is None else following.line
         if definition.name:
             blocks.append(f"{'#' * definition.level} {definition.name}")
-        blocks += _code(lines[definition.line : definition.prose_start])
+        blocks += _code_blocks(lines[definition.line : definition.prose_start])
         if definition.prose:
             blocks.append(definition.prose)
-        blocks += _code(lines[definition.prose_end : end])
+        blocks += _code_blocks(lines[definition.prose_end : end])
     text = "\n\n".join(blocks)
     meter.add_characters(len(text))
     return Document(text)
@@ -108,7 +108,7 @@ def _first_line(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> 
     return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)]) - 1
 
 
-def _code(lines: Sequence[str]) -> list[str]:
+def _code_blocks(lines: Sequence[str]) -> list[str]:
     """A block of the lines; none without code."""
     code = "\n".join(lines).strip("\n")
     return [_block(code, "python")] if code.strip() else []

@@ -118,7 +118,7 @@ def _chunk_quotes(chunk: Chunk, rank: int, title: str) -> Iterator[Quote]:
             start=chunk.start + start,
             end=chunk.start + end,
             text=line,
-            terms=terms_with_characters(f"{lead}\n{line}" if _is_question(lead) else line),
+            terms=terms_with_characters(f"{lead}\n{line}" if _only_asks(lead) else line),
             lead=lead,
             setting=above,
             setting_terms=terms_with_characters(f"{above}\n{lead}"),
@@ -152,7 +152,7 @@ class _Setting:
             return True
         if HEADING.match(text, start) or line == self._title:
             self._heading = line
-            self._above = line if _is_question(line) else ""
+            self._above = line if _only_asks(line) else ""
             return True
         if TABLE_ROW.match(text, _line_start(text, start)):
             if _TABLE_RULE_BELOW.match(text, end):
@@ -166,10 +166,10 @@ class _Setting:
         )
         begins_list = ends_line and LIST_ITEM.match(text[end : end + 100].lstrip()) is not None
         if line.endswith(_LEADS_IN) and (is_whole_line or begins_list):
-            self._above = f"{self._above} {line}" if _is_question(self._above) else line
+            self._above = f"{self._above} {line}" if _only_asks(self._above) else line
             self._has_items = False
             return True
-        if _is_question(line) and (is_whole_line or _ASKS.match(line)):
+        if _only_asks(line) and (is_whole_line or _ASKS.match(line)):
             self._above = line
             self._has_items = False
             return True
@@ -226,7 +226,7 @@ def _colon(text: str) -> str:
     return "：" if has_cjk(text) else ": "
 
 
-def _is_question(line: str) -> bool:
+def _only_asks(line: str) -> bool:
     return line.endswith(_STATES_NOTHING)
 
 
