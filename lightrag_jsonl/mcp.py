@@ -20,6 +20,7 @@ from lightrag_jsonl.core.index_reports import DocumentStatus
 from lightrag_jsonl.core.languages import known_language
 from lightrag_jsonl.core.modes import DEFAULT_MODE, mode_summaries
 from lightrag_jsonl.core.options import QueryParam
+from lightrag_jsonl.core.text import counted
 from lightrag_jsonl.core.types import UNKNOWN_TYPE, Document, Entity, Mode, Relation
 
 if TYPE_CHECKING:
@@ -41,8 +42,8 @@ its token budget says how to get the rest."""
 NOTES = {
     "en": {
         "more": "({left} more: call again with start={start})",
-        "left_out": "(left out to keep the budget: {entities} entities, {relations} relations, "
-        "{chunks} passages; a larger max_tokens shows more)",
+        "left_out": "(left out to keep the budget, entities: {entities}, relations: {relations}, "
+        "passages: {chunks}; a larger max_tokens shows more)",
         "cut": "(cut off: call again with a larger max_tokens)",
         "page": "{title}, page {page} of {pages}",
         "ids": "To read on, call source with one of these document ids:",
@@ -244,7 +245,7 @@ class Tools:
         """Read a page of a document, from character `start`. Most texts have a single page."""
         pages = await self._rag.pages(document_id)
         if page > len(pages):
-            raise ToolError(f"{document_id} has {len(pages)} pages")
+            raise ToolError(f"{document_id} has {counted(len(pages), 'pages')}")
         text = pages[page - 1].text[start:]
         excerpt = self._tokenizer.truncate(text, max_tokens)
         heading = self._notes["page"].format(
@@ -329,7 +330,7 @@ class Resources:
         except LightRAGError as error:
             raise ResourceNotFoundError(str(error)) from error
         if not 1 <= page <= len(pages):
-            raise ResourceNotFoundError(f"{document_id} has {len(pages)} pages")
+            raise ResourceNotFoundError(f"{document_id} has {counted(len(pages), 'pages')}")
         return pages[page - 1].text
 
     async def entity(self, name: str) -> str:

@@ -17,6 +17,7 @@ from lightrag_jsonl.cli.options import models, option
 from lightrag_jsonl.core.address import Address
 from lightrag_jsonl.core.index_reports import ReadingState
 from lightrag_jsonl.core.protocols import LLM, Embedder
+from lightrag_jsonl.core.text import counted
 from lightrag_jsonl.core.tokens import tokenizer_for
 from lightrag_jsonl.core.types import Message
 from lightrag_jsonl.core.user_code import HARMLESS
@@ -145,7 +146,7 @@ def _reading_in_use(reading: ReadingState) -> dict[str, str]:
     chunks = reading.chunks_read + reading.chunks_unread
     return {
         "read": "asked",
-        "chunks_read": f"{reading.chunks_read:,} of {chunks:,}, by {reading.questions:,} questions",
+        "chunks_read": f"{reading.chunks_read:,} of {chunks:,}, by {counted(reading.questions, 'questions')}",
         "unread": f"about {reading.tokens_for_rest:,} tokens: lightrag-jsonl retry --upgrade",
     }
 
@@ -279,10 +280,11 @@ def _unreadable_files(paths: tuple[Path, ...]) -> Iterator[str]:
             yield f"{path} does not exist, or this user may not read it"
     counts = Counter(map(file_suffix, files))
     for suffix, count in sorted(counts.items()):
+        files_of_kind = counted(count, f"{suffix} files")
         if suffix in needing_extra and missing_packages:
-            yield f"{count} {suffix} files need packages: pip install '.[files]'"
+            yield f"{files_of_kind} without the packages to read them: pip install '.[files]'"
         if suffix in ARCHIVES:
-            yield f"{count} {suffix} files are archives: unpack them"
+            yield f"{files_of_kind} to be unpacked by you: such archives are not read"
         if suffix in OLD_FORMATS and office_program() is None:
             advice = f"install LibreOffice, or save them as {OLD_FORMATS[suffix]}"
-            yield f"{count} {suffix} files are in an older format: {advice}"
+            yield f"{files_of_kind} in an older format: {advice}"

@@ -54,6 +54,7 @@ from lightrag_jsonl.core.encoding import decoded
 from lightrag_jsonl.core.index_reports import FileNote, ReadingState, SkippedFile
 from lightrag_jsonl.core.numbered_parts import natural_order
 from lightrag_jsonl.core.options import ReadMode
+from lightrag_jsonl.core.text import counted
 from lightrag_jsonl.indexing.loading import (
     ADDRESS,
     IF_MEANT,
@@ -348,7 +349,7 @@ def _upgraded(
 ) -> CommandOutput:
     """Estimate an upgrade, ask for confirmation, and do the upgrade."""
     estimate = rag.run(estimate_upgrade)
-    cost = f"{estimate.chunks:,} chunks, about {cost_words(estimate.usage)}"
+    cost = f"{counted(estimate.chunks, 'chunks')}, about {cost_words(estimate.usage)}"
     if max_tokens is not None:
         cost += f", of which {max_tokens:,} tokens at most"
     if estimate.chunks and yes:
@@ -404,22 +405,22 @@ def _summary(rag: LightRAG, report: InsertReport) -> str:
         "deleted": len(report.deleted),
     }
     documents = [f"{count:,} {change}" for change, count in counts.items() if count]
-    losses = {
-        "chunks without a name": extraction.empty,
-        "chunks read in part": extraction.partial,
-        "chunks failed": extraction.failed,
-        "lines of the model rejected": sum(extraction.rejections.values()),
-    }
+    losses = [
+        (extraction.empty, "chunks", "without a name"),
+        (extraction.partial, "chunks", "read in part"),
+        (extraction.failed, "chunks", "failed"),
+        (sum(extraction.rejections.values()), "lines", "of the model rejected"),
+    ]
+    told_losses = [f"{counted(count, nouns)} {loss}" for count, nouns, loss in losses if count]
+    graph = f"{counted(report.entities, 'entities')}, {counted(report.relations, 'relations')}"
     lines = [
         f"documents  {', '.join(documents)}",
-        f"index      {report.chunks:,} new chunks, {report.entities:,} entities, {report.relations:,} relations",
+        f"index      {counted(report.chunks, 'new chunks')}, {graph}",
         f"read by    {_reader_words(rag, report)}",
-        f"losses     {', '.join([f'{count:,} {loss}' for loss, count in losses.items() if count])}",
+        f"losses     {', '.join(told_losses)}",
         f'next       lightrag-jsonl query -w {rag.working_dir} "…"',
     ]
-    return "\n".join(
-        [line for line in lines if not line.startswith("losses     ") or any(losses.values())]
-    )
+    return "\n".join([line for line in lines if told_losses or not line.startswith("losses     ")])
 
 
 def _reader_words(rag: LightRAG, report: InsertReport) -> str:
@@ -440,8 +441,8 @@ def _report_notes(rag: LightRAG, report: InsertReport, go_on: str) -> Iterator[s
     if report.difference is not None:
         yield from _difference_notes(report.difference)
     if report.shortened:
-        chunks = len(report.shortened)
-        yield f"{chunks} chunks are too long for the embedder, which read only their beginning"
+        chunks = counted(len(report.shortened), "chunks")
+        yield f"too long for the embedder, which read only the beginning: {chunks}"
     if report.stopped:
         yield f"{report.stopped}; continue with: lightrag-jsonl {go_on} -w {folder}"
     elif pending := rag.status().documents.get("pending"):
@@ -456,7 +457,7 @@ def _difference_notes(difference: GraphDifference) -> Iterator[str]:
     ):
         if entities or relations:
             names = [*entities[:NAMES_SHOWN], *map(" – ".join, relations[:NAMES_SHOWN])]
-            counts = f"{len(entities):,} entities, {len(relations):,} relations"
+            counts = f"{counted(len(entities), 'entities')}, {counted(len(relations), 'relations')}"
             yield one_line(f"{change}: {counts}: {', '.join(names)}", NOTE_COLUMNS)
     for conflict in difference.new_conflicts[:NAMES_SHOWN]:
         claims = " / ".join(

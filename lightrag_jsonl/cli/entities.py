@@ -14,6 +14,7 @@ from lightrag_jsonl.cli.output import confirm, cost_words, one_line, table, widt
 from lightrag_jsonl.core.claims import DatedClaim
 from lightrag_jsonl.core.display import without_bullets
 from lightrag_jsonl.core.languages import STATING_NOTHING
+from lightrag_jsonl.core.text import counted
 from lightrag_jsonl.core.types import UNKNOWN_TYPE, Relation
 from lightrag_jsonl.curation.duplicates import groups
 from lightrag_jsonl.storage.store import read
@@ -187,7 +188,7 @@ def list_conflicts(
     if review and conflicts:
         cost = cost_words(rag.entities.estimate_conflict_review(conflicts))
         if not yes:
-            confirm(f"review {len(conflicts)} pairs: about {cost}?")
+            confirm(f"review {counted(len(conflicts), 'pairs')}: about {cost}?")
         verdict = rag.entities.review_conflicts(conflicts)
         conflicts = verdict.contradictory
         notes.append(f"reviewed: {verdict.usage.calls} calls (estimated: {cost})")
@@ -349,7 +350,7 @@ def list_duplicates(
     if review and pairs:
         cost = cost_words(rag.entities.estimate_review(pairs))
         if not yes:
-            confirm(f"review {len(pairs)} pairs: about {cost}?")
+            confirm(f"review {counted(len(pairs), 'pairs')}: about {cost}?")
         verdict = rag.entities.review(pairs)
         pairs = verdict.same
         notes.append(f"reviewed: {verdict.usage.calls} calls (estimated: {cost})")

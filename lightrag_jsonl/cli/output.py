@@ -15,6 +15,7 @@ import msgspec
 from lightrag_jsonl import LightRAG
 from lightrag_jsonl.core.cjk import is_cjk
 from lightrag_jsonl.core.index_reports import FileNote, SkippedFile
+from lightrag_jsonl.core.text import counted
 from lightrag_jsonl.core.types import Failure, Json, ModelTask
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.tools.prices import READING_TASKS, cost_of_tasks
@@ -270,8 +271,8 @@ def shown_path(path: str) -> str:
 def cost_words(usage: Usage) -> str:
     """A cost in words, with the input tokens cached by a server."""
     cached = f" ({usage.cached_tokens:,} cached)" if usage.cached_tokens else ""
-    tokens = f"{usage.input_tokens:,} input tokens{cached}, {usage.output_tokens:,} output tokens"
-    return f"{usage.calls:,} calls, {tokens}"
+    tokens = f"{counted(usage.input_tokens, 'input tokens')}{cached}, {counted(usage.output_tokens, 'output tokens')}"
+    return f"{counted(usage.calls, 'calls')}, {tokens}"
 
 
 def money_words(rag: LightRAG, usage: Usage, tasks: Collection[ModelTask] = READING_TASKS) -> str:

@@ -38,6 +38,7 @@ from lightrag_jsonl.cli.output import (
 )
 from lightrag_jsonl.core.answers import Dropped, answer_lines, with_invented_marked
 from lightrag_jsonl.core.modes import GRAPH_MODES
+from lightrag_jsonl.core.text import counted
 from lightrag_jsonl.core.types import Json, Mode, ModelTask
 from lightrag_jsonl.storage.status import reads_when_asked
 from lightrag_jsonl.tools import evaluation
@@ -199,7 +200,7 @@ def _answer_notes(
     reading = context.reading
     if reading.chunk_ids:
         tokens = reading.usage.input_tokens + reading.usage.output_tokens
-        yield f"read for this question: {len(reading.chunk_ids)} chunks, {tokens:,} tokens"
+        yield f"read for this question: {counted(len(reading.chunk_ids), 'chunks')}, {tokens:,} tokens"
     if answer is None and reading.problem:
         yield f"note: not all chunks found could be read: {reading.problem}"
     if answer is not None and answer.usage.calls:

@@ -10,6 +10,7 @@ from lightrag_jsonl.cli.group import CommandOutput, index_command, main
 from lightrag_jsonl.cli.options import FILE, models, option
 from lightrag_jsonl.cli.output import confirm, cost_words, table
 from lightrag_jsonl.core.snapshots import AnswerDifference, Difference, StateDifference
+from lightrag_jsonl.core.text import counted
 
 snapshot_argument = click.argument("name")
 
@@ -90,7 +91,7 @@ def print_difference(
     if answers and difference.estimate.calls:
         cost = cost_words(difference.estimate)
         if not yes:
-            confirm(f"answer {len(difference.answers)} questions twice: about {cost}?")
+            confirm(f"answer {counted(len(difference.answers), 'questions')} twice: about {cost}?")
         difference = rag.admin.diff(
             before, after, index=index, questions=question_texts, answers=True
         )

@@ -24,6 +24,7 @@ from lightrag_jsonl.cli.options import (
 )
 from lightrag_jsonl.cli.output import one_line, skipped_notes
 from lightrag_jsonl.core.address import as_address
+from lightrag_jsonl.core.text import counted
 from lightrag_jsonl.core.types import ModelTask
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.indexing.progress import progress_bars
@@ -163,7 +164,7 @@ def run_batches(
 
 
 def _show_batch(batch: ProviderBatch) -> None:
-    progress = f"{batch.answered + batch.failed:,} of {batch.total:,} requests"
+    progress = f"{batch.answered + batch.failed:,} of {counted(batch.total, 'requests')}"
     click.echo(f"{batch.id}: {batch.state}, {progress}", err=True)
 
 
@@ -308,11 +309,11 @@ def merge_command(
             return CommandOutput({"merged": report, "summaries": rag.admin.summarize()})
     notes: list[str] = []
     if report.summaries_due:
-        notes.append(f"{report.summaries_due:,} summaries are due; --summarize writes them")
+        notes.append(f"due: {counted(report.summaries_due, 'summaries')}; --summarize writes them")
     if report.purged:
         notes.append(
-            f"{len(report.purged):,} documents were purged here and stay out; --restore-purged brings "
-            "them back"
+            f"purged here and left out: {counted(len(report.purged), 'documents')}; --restore-purged brings "
+            "such documents back"
         )
     if report.pending:
         notes.append(

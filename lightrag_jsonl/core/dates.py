@@ -25,6 +25,8 @@ _MONTH_NAMES = frozenset(
 _CHINESE_DIGITS = "〇一二三四五六七八九"
 _ASCII_DIGITS = {ord("０") + digit: str(digit) for digit in range(10)} | {ord("零"): "〇"}
 _ORDINAL_ENDING = r"(?:st|nd|rd|th)?"
+_WEEKDAY = r"(?:(?:mon|tues?|wed|thu|thurs|fri|sat|sun)[a-z]{0,6}\.?,?\s+)?"
+_TIME_OF_DAY = r"(?:,?\s+(?:at\s+)?\d{1,2}:.*)?"
 _FORMS = tuple(
     re.compile(form, re.IGNORECASE)
     for form in (
@@ -33,8 +35,10 @@ _FORMS = tuple(
         r"(?P<year>\d{4})[-/.](?P<month>\d{1,2})[-/.](?P<day>\d{1,2})(?:\D.*)?",
         r"(?P<year>\d{4})(?P<month>\d{2})(?P<day>\d{2})",
         rf"(?P<month>{ENGLISH_MONTHS}),?\s+(?:of\s+)?(?P<year>\d{{4}})",
-        rf"(?P<month>{ENGLISH_MONTHS})\s+(?P<day>\d{{1,2}}){_ORDINAL_ENDING},?\s+(?P<year>\d{{4}})",
-        rf"(?P<day>\d{{1,2}}){_ORDINAL_ENDING}\s+(?:of\s+)?(?P<month>{ENGLISH_MONTHS}),?\s+(?P<year>\d{{4}})",
+        rf"{_WEEKDAY}(?P<month>{ENGLISH_MONTHS})\s+(?P<day>\d{{1,2}}){_ORDINAL_ENDING},?\s+(?P<year>\d{{4}})"
+        rf"{_TIME_OF_DAY}",
+        rf"{_WEEKDAY}(?P<day>\d{{1,2}})(?:{_ORDINAL_ENDING}|\.)\s+(?:of\s+)?(?P<month>{ENGLISH_MONTHS}),?"
+        rf"\s+(?P<year>\d{{4}}){_TIME_OF_DAY}",
         r"(?:ad|ce)\s*(?P<year>\d{1,4})|(?P<late_year>\d{1,4})\s*(?:ad|ce)",
         rf"(?:公元(?P<year>{CHINESE_NUMBER}{{1,4}})|(?P<late_year>{CHINESE_NUMBER}{{4}}))年"
         rf"(?:(?P<month>{CHINESE_NUMBER}{{1,3}})月(?:(?P<day>{CHINESE_NUMBER}{{1,3}})[日号]?)?)?",

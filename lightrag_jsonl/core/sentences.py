@@ -80,6 +80,10 @@ _TITLES = words(
 _BEFORE_NUMBERS = words(
     "no nos vol vols fig figs p pp sec art eq ch jan feb mar apr jun jul aug sep sept oct nov dec"
 )
+_NUMBERED = pattern_of(  # what stands before the number at the beginning of a heading or a part
+    r"[\s#>*_-]*(?:(?:section|chapter|article|clause|rule|part|step|appendix|lesson|lecture|§)\s+)?",
+    re.IGNORECASE,
+)
 _STARTERS = words(
     "the this that these those he she it they we in on at as but and after before when while his"
     " her its their there however for from during since although if"
@@ -130,6 +134,11 @@ def _line_ends(text: str, stop: re.Match[str]) -> bool:
     after = text[stop.end() : stop.end() + 1]
     line = text[max(0, stop.start() - _LONGEST_WRAPPED) : stop.start()].rpartition("\n")[2]
     next_line = text[stop.end() : stop.end() + _LONGEST_WRAPPED].partition("\n")[0]
+    depth, next_depth = [  # of quotation, in mails and in Markdown
+        part[: len(part) - len(part.lstrip("> \t"))].count(">") for part in (line, next_line)
+    ]
+    if depth != next_depth:
+        return True
     is_wide = is_cjk(before) or is_cjk(after) or before in tuple("，：；、”」』》")
     if not (_is_wrapped_cjk(line, next_line) if is_wide else _is_wrapped(line, next_line)):
         return True
@@ -195,7 +204,7 @@ def _is_abbreviation(text: str, start: int, dot: int, word: str) -> bool:
         return False
     token = before[0].casefold()
     if token.isdigit():
-        return not text[start : before.start()].strip()
+        return _NUMBERED.fullmatch(text, start, before.start()) is not None
     if token in _TITLES:
         return True
     if token in _BEFORE_NUMBERS:

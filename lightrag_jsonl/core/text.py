@@ -23,6 +23,13 @@ def digest(*parts: str) -> str:
     return sha.hexdigest()[:16]
 
 
+def counted(number: int, nouns: str) -> str:
+    """A number before a noun in the plural, which becomes singular after 1: "1 new entity", "2,000 chunks"."""
+    if number == 1:
+        nouns = f"{nouns[:-3]}y" if nouns.endswith("ies") else nouns.removesuffix("s")
+    return f"{number:,} {nouns}"
+
+
 def clipped(text: str, limit: int, *, ending: int = 0) -> str:
     """The text on one line, cut to at most `limit` characters and "…"; the last `ending` stay."""
     return cut(" ".join(text.split()), limit, ending=ending)

@@ -15,7 +15,7 @@ import msgspec
 
 from lightrag_jsonl.core.display import html_table, with_short_repr
 from lightrag_jsonl.core.languages import STATING_NOTHING
-from lightrag_jsonl.core.text import digest
+from lightrag_jsonl.core.text import counted, digest
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.core.validation import check_fields
 
@@ -404,7 +404,7 @@ class Neighbourhood(NamedTuple):
     relations: tuple[Relation, ...]
 
     def __repr__(self) -> str:
-        return f"Neighbourhood({self.entity!r}, {len(self.relations):,} relations)"
+        return f"Neighbourhood({self.entity!r}, {counted(len(self.relations), 'relations')})"
 
     def _repr_html_(self) -> str:
         title = f"{self.entity.name} ({self.entity.type}): {self.entity.description}"

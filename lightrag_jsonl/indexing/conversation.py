@@ -11,6 +11,7 @@ from lightrag_jsonl.core.errors import LLMError
 from lightrag_jsonl.core.loops import ends_in_a_loop, repeats_a_record
 from lightrag_jsonl.core.options import IndexOptions
 from lightrag_jsonl.core.patterns import pattern_of
+from lightrag_jsonl.core.text import counted
 from lightrag_jsonl.core.types import ChunkState, Extraction, Json, Message, Rejection
 from lightrag_jsonl.indexing.mentions import GRAPH_PROMPT, SMALL_PROMPT, MentionCollector
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
@@ -289,7 +290,9 @@ class Conversation:
         if answer.reply.broken_off:
             await self._fail(answer.reply.broken_off, answer)
         elif lost > total - lost:  # a single bad record costs no further record
-            await self._fail(f"{lost} of {total} records of the answer could not be read", answer)
+            await self._fail(
+                f"{lost} of {counted(total, 'records')} of the answer could not be read", answer
+            )
         return new
 
     def _collect(self, answer: Records) -> int:

@@ -11,7 +11,7 @@ _HESITATION = pattern_of(
     r"\b(?:let me|let's|wait|actually|hmm+|oops|no,|sorry,|i (?:should|need|think|will|must|have|guess|mean)"
     r"|i'll|i'm|not sure|should be|correct(?:ion|ed)?:|reconsider|on second thought"
     r"|the (?:text|user|passage|document) (?:says|said|mentions|states|does|is|only))\b"
-    r"|让我|等一下|等等[，,]|不对|其实|应该是|我(?:认为|觉得|需要|应该|想|再)|更正|纠正"
+    r"|嗯[，,]|让我|等一下|等等[，,]|不对|其实|应该是|我(?:认为|觉得|需要|应该|想|再)|更正|纠正"
     r"|(?:原文|文中|文本|用户)(?:中)?(?:提到|说|只|没有|要求)",
     re.IGNORECASE,
 )

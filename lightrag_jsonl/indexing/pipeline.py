@@ -12,6 +12,7 @@ from lightrag_jsonl.core.index_reports import DeleteReport, InsertReport
 from lightrag_jsonl.core.options import IndexOptions
 from lightrag_jsonl.core.protocols import Embedder, Extractor, Tokenizer
 from lightrag_jsonl.core.snapshots import IndexSnapshot
+from lightrag_jsonl.core.text import counted
 from lightrag_jsonl.core.types import Chunk, Failure
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.indexing import commits
@@ -319,9 +320,9 @@ class IndexPipeline:
         entities, relations = (len(change.graph.rows(kind)) for kind in GRAPH_KINDS)
         vectors = sum(map(len, change.vectors.values()))
         return [
-            f"{entities} entities and {relations} relations merged from the mentions",
-            f"full text of {len(change.chunk_texts)} chunks rebuilt",
-            f"{vectors} vectors rebuilt",
+            f"{counted(entities, 'entities')} and {counted(relations, 'relations')} merged from the mentions",
+            f"full text of {counted(len(change.chunk_texts), 'chunks')} rebuilt",
+            f"{counted(vectors, 'vectors')} rebuilt",
         ]
 
     async def reembed(self, embedder: Embedder, *, progress: ShowProgress = None) -> int:

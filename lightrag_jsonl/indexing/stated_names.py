@@ -1,5 +1,6 @@
 """The other names that notes state: `aliases` of the front matter, and texts of links such as [[Note|name]]."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TypeAlias
@@ -11,6 +12,7 @@ from lightrag_jsonl.core.types import UNKNOWN_TYPE, Chunk, EntityMention, Extrac
 AliasesByKey: TypeAlias = Mapping[str, Iterable[str]]  # by the key of the bearer's name
 
 _ALIAS_FIELDS = ("aliases", "alias")  # of front matter, in the notes of Obsidian
+_ARTICLE = pattern_of(r"\A(?:the|an?)\s+(?=\w)", re.IGNORECASE)
 _ADDRESS_MARK = "/"  # Hugo's `aliases` are old addresses of a page
 _LINK_WITH_TEXT = pattern_of(
     r"(?<!!)\[\[(?:[^\[\]|#^\n]*/)?(?P<note>[^\[\]|#^/\n\\]+)(?:[#^][^\[\]|\n]*?)?\\?\|(?P<text>[^\[\]|\n]+)\]\]"
@@ -18,7 +20,9 @@ _LINK_WITH_TEXT = pattern_of(
 
 
 def aliases_in_metadata(metadata: Mapping[str, object]) -> tuple[str, ...]:
-    """The other names of a note's subject, by the front matter: a list, or names between commas."""
+    """The other names of a note's subject, by the front matter: a list, or names between commas; "The
+    Lady" also as "Lady", for readers of names leave out articles.
+    """
     names: list[str] = []
     for field in _ALIAS_FIELDS:
         value = metadata.get(field, ())
@@ -26,7 +30,10 @@ def aliases_in_metadata(metadata: Mapping[str, object]) -> tuple[str, ...]:
         if isinstance(items, list | tuple):
             names += [clean_name(item) for item in items if isinstance(item, str)]
     return tuple(
-        name for name in dict.fromkeys(names) if name_key(name) and _ADDRESS_MARK not in name
+        name
+        for alias in names
+        for name in dict.fromkeys((alias, _ARTICLE.sub("", alias)))
+        if name_key(name) and _ADDRESS_MARK not in name
     )
 
 

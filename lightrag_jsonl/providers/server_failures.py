@@ -40,7 +40,7 @@ _TOO_LONG = pattern_of(  # llama.cpp, OpenAI, vLLM, Gemini, Mistral, TGI, DashSc
 _TOO_BUSY = pattern_of(  # SiliconFlow, Ollama, OpenAI, Anthropic, Gemini, GLM, Qianfan and gateways
     r"\b[RT]P[MD] limit|\bQPS\b.{0,20}limit|rate[ _-]?limit|too many (?:concurrent )?requests"
     r"|requests per (?:minute|second)|server(?: is)? (?:currently )?busy|overloaded"
-    r"|throttl|at capacity|loading model|请求过多|请求过于频繁|频率限制|速率限制|并发.{0,10}(?:超|限)|限流",
+    r"|throttl|at capacity|loading model|请求过多|请求过于频繁|频率限制|速率限制|并发.{0,10}(?:超|限)|限流|繁忙",
     re.IGNORECASE,
 )
 _NO_CREDIT_WORDS = pattern_of(  # Anthropic, DeepSeek, OpenAI, Moonshot, GLM, DashScope, Volcengine
@@ -95,6 +95,7 @@ _FAILURES: Mapping[object, ServerFailure] = {  # by code, status and its hundred
     ),
     503: _BUSY,
     504: _TOO_SLOW,
+    524: _TOO_SLOW,  # of Cloudflare, before a server
     529: _BUSY,
     3: ServerFailure("check the base URL, from which it leads elsewhere", permanent=True),
     4: ServerFailure("the server refused the request"),

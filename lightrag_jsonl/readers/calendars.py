@@ -6,6 +6,7 @@ from typing import Any
 
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.patterns import pattern_of
+from lightrag_jsonl.core.text import counted
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.limits import FileMeter
 
@@ -34,7 +35,7 @@ def read_calendar(data: bytes, meter: FileMeter) -> Document:
     items = [item for calendar in calendars for item in calendar.walk() if item.name in COMPONENTS]
     paragraphs = [_event_paragraph(item) for item in sorted(items, key=_event_beginning)]
     if not all(paragraphs):
-        meter.add_note(f"{paragraphs.count('')} events without readable words are left out")
+        meter.add_note(f"{counted(paragraphs.count(''), 'events')} without readable words left out")
     text = "\n\n".join(filter(None, paragraphs))
     meter.add_characters(len(text))
     title = next((str(calendar.get("X-WR-CALNAME", "")) for calendar in calendars), "")

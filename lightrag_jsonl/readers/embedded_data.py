@@ -44,6 +44,10 @@ _HEX_RECORDS = pattern_of(
     r"(?<![\w+/=%&?.-])(?:[:S]?[0-9A-Fa-f]{32,}+(?:\r?\n)?+)++(?:[:S]?[0-9A-Fa-f]{4,31}$)?+(?!\w)",
     re.MULTILINE,
 )
+_OCTAL_DUMP = pattern_of(  # of `od`: an offset of seven digits before bytes or words
+    r"^(?:[0-7]{7}(?:[ \t]+(?:[0-7]{3}|[0-7]{6}))++[ \t]*\r?(?:\n|\Z)){3,}+(?:[0-7]{7}[ \t]*\r?$)?+",
+    re.MULTILINE,
+)
 _HEX_NUMBER = pattern_of(r"[0-9A-Fa-f]{2,}")
 _SVG = pattern_of(r"<svg\b(?:(?!<svg\b).)*?</svg\s*>", re.DOTALL | re.IGNORECASE)
 _SVG_WORDS = pattern_of(r"<(?:text|tspan|title|desc)\b[^<>]*>([^<]*)", re.IGNORECASE)
@@ -56,6 +60,7 @@ def without_embedded_data(text: str) -> tuple[str, int]:
         shorter = _DATA_URI.sub("", shorter)
     if "begin " in text:
         shorter = _UUENCODED.sub(_text_of_encoded, shorter)
+    shorter = _OCTAL_DUMP.sub(_text_of_encoded, shorter)
     shorter = _BASE64.sub(_text_of_block, shorter)
     for pattern in (_HEXADECIMAL, _HEX_RECORDS):
         shorter = pattern.sub(_text_of_hexadecimal, shorter)

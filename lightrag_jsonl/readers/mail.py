@@ -5,6 +5,7 @@ import email
 import email.policy
 import re
 from collections.abc import Iterator
+from email.header import decode_header, make_header
 from email.message import EmailMessage, MIMEPart
 from email.utils import parsedate_to_datetime
 from io import BytesIO
@@ -17,7 +18,12 @@ from lightrag_jsonl.readers.web import declared_encoding, html_text, read_html
 DEEPEST_MESSAGE = 10  # of messages that are attached to each other
 ADDRESS_FIELDS = ("From", "To", "Cc")
 PAGE_TYPES = ("text/html", "application/xhtml+xml")
-_FROM_LINE = re.compile(rb"(?:\A|(?<=\n\n)|(?<=\r\n\r\n))From [^\n]*\n")
+_FROM_LINE = re.compile(
+    rb"^From (?P<sender_and_time>[^\n]*)\n(?=>?[!-9;-~]+[ \t]*:|\r?\n|\Z)", re.MULTILINE
+)
+_TIME_AND_YEAR = re.compile(rb"\d\d:\d\d.*\d{4}\s*$")
+_BLANK_LINES = (b"\n\n", b"\r\n\r\n")
+_NAME_BEHIND = re.compile(r"(?P<address>[^\s<>(),\"]+(?:@| at )[^\s<>(),\"]+) \((?P<name>[^()]+)\)")
 _QUOTED_FROM = re.compile(rb"^>From ", re.MULTILINE)
 _BOUNDARY = re.compile(rb"^--([^\s\"]{6,70})[ \t]*\r?\n(?=Content-)", re.MULTILINE)
 _FIELD = re.compile(rb"^[!-9;-~]+:[^\n]*\n(?:[ \t]+[^\s][^\n]*\n)*", re.MULTILINE)
@@ -79,7 +85,7 @@ def read_web_archive(data: bytes, meter: FileMeter) -> Document:
 
 def mailbox_files(data: bytes) -> Iterator[tuple[str, bytes]]:
     """The messages of a mailbox (mbox), each as a file, named by the number of the message."""
-    starts = [match.start() for match in _FROM_LINE.finditer(data)]
+    starts = [line.start() for line in _FROM_LINE.finditer(data) if _begins_message(line)]
     if not starts or data[: starts[0]].strip():
         raise ConfigError(
             "is not a mailbox: it does not begin with a line such as From ada@example.org"
@@ -88,6 +94,18 @@ def mailbox_files(data: bytes) -> Iterator[tuple[str, bytes]]:
         _, _, message = data[start:end].partition(b"\n")
         if message.strip():
             yield f"{number}.eml", _QUOTED_FROM.sub(b"From ", message)
+
+
+def _begins_message(line: re.Match[bytes]) -> bool:
+    """Whether a line before headers, such as "From ada@example.org Mon Jan 1 10:00:00 2024", is none of a text:
+    it ends with a time and a year, or has only an address or a name and no text right before.
+    """
+    sender_and_time = line["sender_and_time"]
+    if _TIME_AND_YEAR.search(sender_and_time):
+        return True
+    before = line.string[max(0, line.start() - 4) : line.start()]
+    is_apart = not before or before.endswith(_BLANK_LINES)
+    return is_apart and (b"@" in sender_and_time or len(sender_and_time.split()) < 2)
 
 
 def parsed_message(data: bytes) -> EmailMessage:
@@ -132,7 +150,17 @@ def _message_text(message: EmailMessage, meter: FileMeter, *, depth: int) -> str
 
 
 def _people(message: EmailMessage) -> dict[str, str]:
-    return {name: text for name in ADDRESS_FIELDS if (text := _header(message, name))}
+    fields = {name: text for name in ADDRESS_FIELDS if (text := _header(message, name))}
+    for name, text in message.raw_items():
+        field = name.title()
+        if field in fields and (person := _NAME_BEHIND.fullmatch(" ".join(text.split()))):
+            fields[field] = f"{_plain_words(person['name'])} <{person['address']}>"
+    return fields
+
+
+def _plain_words(text: str) -> str:
+    """The words of a raw header, decoded."""
+    return str(make_header(decode_header(text)))
 
 
 def _part_texts(part: MIMEPart, meter: FileMeter, depth: int) -> Iterator[str]:

@@ -6,6 +6,7 @@ from io import BytesIO
 from typing import Any, NamedTuple
 
 from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.text import counted
 from lightrag_jsonl.core.types import Document, Picture
 from lightrag_jsonl.readers.limits import FileMeter
 
@@ -154,7 +155,7 @@ def add_pictures(meter: FileMeter, pictures: Sequence[Picture]) -> tuple[Picture
     fitting = [picture for picture in pictures if meter.has_room(len(picture.data))]
     missing = len(pictures) - len(fitting)
     if missing:
-        meter.add_note(f"{missing:,} pictures are not looked at: the file has too many")
+        meter.add_note(f"{counted(missing, 'pictures')} not looked at: the file has too many")
     return tuple(fitting)
 
 

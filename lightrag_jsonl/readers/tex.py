@@ -65,11 +65,63 @@ SILENT = {
             "bibliographystyle",
             "theoremstyle",
             "pdfbookmark",
+            "selectlanguage",
+            "setlanguage",
+            "setmainlanguage",
+            "setdefaultlanguage",
+            "setotherlanguage",
+            "setotherlanguages",
+            "babelprovide",
+            "hyphenation",
         ],
         "*[[{",
     ),
     **dict.fromkeys(["setlength", "addtolength", "setcounter", "addtocounter", "fontsize"], "{{"),
     **dict.fromkeys(["addcontentsline", "definecolor", "newtheorem"], "{{{"),
+}
+# Commands that say in the arguments before the text how it is set, in a language, a size or a number of columns.
+TEXT_LAST = {
+    "foreignlanguage": "*[{{",
+    "parbox": "[[[{{",
+    "raisebox": "{[[{",
+    "resizebox": "*{{{",
+    "rotatebox": "[{{",
+    "scalebox": "{[{",
+    "multicolumn": "{{{",
+    "multirow": "[{[{[{",
+    **dict.fromkeys(["makebox", "framebox"], "[[{"),
+    **dict.fromkeys(["caption", "captionof"], "*[{"),
+    **dict.fromkeys(
+        [
+            "hyperref",
+            "textarabic",
+            "textchinese",
+            "textenglish",
+            "textfrench",
+            "textgerman",
+            "textgreek",
+            "texthebrew",
+            "textitalian",
+            "textjapanese",
+            "textlatin",
+            "textrussian",
+            "textspanish",
+        ],
+        "[{",
+    ),
+}
+ENVIRONMENTS_WITH_SETTINGS = {
+    **dict.fromkeys(["otherlanguage", "otherlanguage*", "hyphenrules", "multicols"], "[{"),
+    "minipage": "[[[{",
+    "wrapfigure": "[{[{",
+    "adjustbox": "{",
+}
+LOGOS = {
+    "TeX": "TeX",
+    "LaTeX": "LaTeX",
+    "LaTeXe": "LaTeX2e",
+    "BibTeX": "BibTeX",
+    "XeLaTeX": "XeLaTeX",
 }
 CODE_ENVIRONMENT = pattern_of(r"\\(begin|end)\{(?:lstlisting|minted)\}")
 # Commands of layout that have no words.
@@ -80,7 +132,7 @@ SWITCHES = frozenset(
     bigskip medskip smallskip tiny scriptsize footnotesize small normalsize large Large LARGE huge Huge
     bfseries itshape scshape ttfamily sffamily rmfamily bf it em rm sc sf tt toprule midrule bottomrule hline
     phantomsection par protect relax left right big Big endinput selectfont and hfill vfill columnwidth textwidth linewidth
-    caption makeatletter makeatother begingroup endgroup sloppy singlespacing doublespacing"""
+    makeatletter makeatother begingroup endgroup sloppy singlespacing doublespacing"""
     )
 )
 DEFINITIONS = ("newcommand", "renewcommand", "providecommand")
@@ -90,10 +142,11 @@ OWN_WRITING = frozenset(
 )
 PLACE = pattern_of(r"#([1-9])")
 BEGIN_OF_DOCUMENT = pattern_of(r"^[^%\n]*?\\begin\s*\{document\}", re.MULTILINE)
-END_OF_DOCUMENT = pattern_of(r"^[^%\n]*?\\end\s*\{document\}", re.MULTILINE)
+END_OF_DOCUMENT = pattern_of(r"^(?P<last_words>[^%\n]*?)\\end\s*\{document\}", re.MULTILINE)
 UNOPENED = pattern_of(r"\\end\s*\{[^{}\n]*\}|[\]}]")
 CODE_OPTIONS = pattern_of(r"\A(?:\[[^\]\n]*\]|\{[^}\n]*\})*[ \t]*\n?")
 LONGEST_DEFINITION = 1_000  # characters of a command of the document's own
+DEFINED = "defined in the document"  # the category of these commands: each category is asked for each command
 
 
 def read_tex(data: bytes, meter: FileMeter) -> Document:
@@ -129,19 +182,27 @@ class _Reader:
         source = CODE_ENVIRONMENT.sub(r"\\\1{verbatim}", source)
         begin = BEGIN_OF_DOCUMENT.search(source)
         preamble = source[: begin.start()] if begin else ""
-        body = END_OF_DOCUMENT.split(source[begin.end() :] if begin else source, maxsplit=1)[0]
+        body = source[begin.end() :] if begin else source
+        if end := END_OF_DOCUMENT.search(body):
+            body = body[: end.end("last_words")]
         self._parse_context = latexwalker.get_default_latex_context_db()
         self._text_context = latex2text.get_default_latex_context_db()
         self._write_as_markdown()
-        parts = [self._parsed(preamble), self._parsed(body)]
-        if definitions := [item for part in parts for item in _macro_definitions(part)]:
-            self._define(definitions)
-            parts = [self._parsed(preamble), self._parsed(body)]
+        self._parse_context.test_for_specials = _tested_at_signs(self._parse_context)
+        parts = [self._parsed_with_definitions(preamble), self._parsed_with_definitions(body)]
         for node in chain(*parts):
             if _macro_name(node) in TITLE_FIELDS:
                 self.fields[node.macroname] = " ".join(self._text(_macro_arguments(node)).split())
         self.unknown.clear()  # those of the preamble are no words
         self.text = without_blank_runs(self._text(parts[1])).strip()
+
+    def _parsed_with_definitions(self, source: str) -> list[Any]:
+        """The nodes of a source, in which the own commands defined there are known."""
+        nodes = self._parsed(source)
+        if definitions := list(_macro_definitions(nodes)):
+            self._define(definitions)
+            nodes = self._parsed(source)
+        return nodes
 
     def _parsed(self, source: str) -> list[Any]:
         """The nodes of a source; a sign that closes what was never opened is passed over."""
@@ -169,14 +230,13 @@ class _Reader:
     def _write_as_markdown(self) -> None:
         """How commands are parsed, and written as Markdown."""
         from pylatexenc.latex2text import EnvironmentTextSpec, MacroTextSpec, SpecialsTextSpec
-        from pylatexenc.macrospec import MacroSpec
+        from pylatexenc.macrospec import EnvironmentSpec, MacroSpec
 
+        arguments_by_name = {"href": "{{", **TEXT_LAST, **SILENT}
         self._parse_context.add_context_category(
-            "silent commands",
-            macros=[
-                MacroSpec("href", "{{"),
-                *[MacroSpec(name, arguments) for name, arguments in SILENT.items()],
-            ],
+            "arguments",
+            macros=[MacroSpec(*item) for item in arguments_by_name.items()],
+            environments=[EnvironmentSpec(*item) for item in ENVIRONMENTS_WITH_SETTINGS.items()],
             prepend=True,
         )
         unwritten = (*SILENT, *TITLE_FIELDS, *DEFINITIONS, "maketitle", "today")
@@ -186,7 +246,8 @@ class _Reader:
                 *[MacroTextSpec(name, simplify_repl="") for name in unwritten],
                 *[MacroTextSpec(name, simplify_repl=_section_heading) for name in SECTION_LEVELS],
                 MacroTextSpec("item", simplify_repl=_item),
-                MacroTextSpec("href", simplify_repl=_link_words),
+                *[MacroTextSpec(name, simplify_repl=_last_words) for name in ("href", *TEXT_LAST)],
+                *[MacroTextSpec(name, simplify_repl=text) for name, text in LOGOS.items()],
                 MacroTextSpec("url", simplify_repl="%s"),
                 MacroTextSpec("footnote", simplify_repl=" (%(2)s)"),
                 MacroTextSpec("\\", simplify_repl="\n"),
@@ -210,15 +271,27 @@ class _Reader:
         from pylatexenc.latex2text import MacroTextSpec
         from pylatexenc.macrospec import MacroSpec
 
-        for number, (name, argument_count, body) in enumerate(definitions):
+        for context in (self._parse_context, self._text_context):
+            if DEFINED not in context.categories():
+                context.add_context_category(DEFINED, prepend=True)
+        parsed_as = self._parse_context.d[DEFINED]["macros"]
+        written_as = self._text_context.d[DEFINED]["macros"]
+        for name, argument_count, body in definitions:
             text = self._text([body])
-            if len(text) > LONGEST_DEFINITION or name in OWN_WRITING:
-                continue
-            category = f"definition {number}"
-            parsed_as = MacroSpec(name, "{" * argument_count)
-            written_as = MacroTextSpec(name, simplify_repl=_filled(text))
-            self._parse_context.add_context_category(category, macros=[parsed_as], prepend=True)
-            self._text_context.add_context_category(category, macros=[written_as], prepend=True)
+            if len(text) <= LONGEST_DEFINITION and name not in OWN_WRITING:
+                parsed_as[name] = MacroSpec(name, "{" * argument_count)
+                written_as[name] = MacroTextSpec(name, simplify_repl=_filled(text))
+
+
+def _tested_at_signs(context: Any) -> Callable[..., Any]:
+    """The test for special signs such as & and ~ where such a sign stands: it is slow, and asked everywhere."""
+    test = context.test_for_specials
+    signs = {spec.specials_chars[0] for spec in context.iter_specials_specs()}
+
+    def test_at(source: str, position: int, parsing_state: Any = None) -> Any:
+        return test(source, position, parsing_state) if source[position] in signs else None
+
+    return test_at
 
 
 def _macro_definitions(nodes: list[Any]) -> Iterator[tuple[str, int, Any]]:
@@ -265,7 +338,7 @@ def _item(node: Any, l2tobj: Any) -> str:
     return f"\n- {label}: " if label else "\n- "
 
 
-def _link_words(node: Any, l2tobj: Any) -> str:
+def _last_words(node: Any, l2tobj: Any) -> str:
     return str(l2tobj.nodelist_to_text(_macro_arguments(node)[-1:]))
 
 

@@ -18,6 +18,7 @@ from lightrag_jsonl.core.answers import Answer
 from lightrag_jsonl.core.errors import ConfigError, NotFoundError
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.options import QueryParam
+from lightrag_jsonl.core.text import counted
 from lightrag_jsonl.providers.settings import Setup
 from lightrag_jsonl.rag.opening import open_async
 from lightrag_jsonl.server.jobs import JOB_SECONDS, MOST_BYTES, MOST_JOBS, Busy, JobQueue
@@ -228,7 +229,7 @@ class Indexes:
         if len(text) > self.limits.question:
             raise HTTPException(413, f"the question has over {self.limits.question:,} characters")
         if self.in_flight >= self.limits.questions:
-            raise Busy(f"{self.in_flight} questions in progress: try again later", 2)
+            raise Busy(f"{counted(self.in_flight, 'questions')} in progress: try again later", 2)
         self.in_flight += 1
         try:
             yield

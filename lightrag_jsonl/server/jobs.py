@@ -31,6 +31,7 @@ from lightrag_jsonl.core.errors import (
     StorageError,
     UnavailableError,
 )
+from lightrag_jsonl.core.text import counted
 from lightrag_jsonl.core.types import Json
 from lightrag_jsonl.providers.settings import SETUP, Setup
 from lightrag_jsonl.server.messages import without_folders
@@ -59,7 +60,7 @@ JOB_TOO_LONG: Final = (
     "the job took more than {hours:g} hours (`serve --max-job-hours`). Everything indexed until then "
     "stays, and a retry goes on with the rest"
 )
-NO_ROOM: Final = "{count} jobs wait or failed, and fill the space for jobs: try again later, or cancel failed jobs"
+NO_ROOM: Final = "waiting or failed jobs fill the space for jobs ({jobs}): try again later, or cancel failed jobs"
 UNREADABLE: Final = "the record of this job is no job: send it again"
 TOKEN_VARIABLE: Final = "LIGHTRAG_JSONL_TOKEN"  # holds the server's token, a secret
 
@@ -220,10 +221,10 @@ class JobQueue:
         states = view.job_states()
         count = states.get("waiting", 0) + states.get("running", 0)
         if count >= self._most_jobs:
-            raise Busy(f"{count} jobs are queued: try again later", QUEUE_SECONDS)
+            raise Busy(f"{counted(count, 'jobs')} in the queue: try again later", QUEUE_SECONDS)
         if view.job_bytes() + size > self._most_bytes:
             count += states.get("failed", 0)
-            raise Busy(NO_ROOM.format(count=count), QUEUE_SECONDS)
+            raise Busy(NO_ROOM.format(jobs=counted(count, "jobs")), QUEUE_SECONDS)
 
     @contextlib.asynccontextmanager
     async def new_content(self) -> AsyncIterator[JobContent]:

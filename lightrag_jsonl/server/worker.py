@@ -20,6 +20,7 @@ from lightrag_jsonl import AsyncLightRAG, LightRAGError
 from lightrag_jsonl.core.address import as_address
 from lightrag_jsonl.core.errors import ConfigError, LockedError, UnavailableError
 from lightrag_jsonl.core.index_reports import DeleteReport
+from lightrag_jsonl.core.text import counted
 from lightrag_jsonl.indexing.progress import Progress
 from lightrag_jsonl.providers.addresses import remember_addresses
 from lightrag_jsonl.providers.settings import Setup
@@ -31,7 +32,7 @@ from lightrag_jsonl.storage.store import read, write
 PROGRESS_SECONDS: Final = 0.2  # between two reports on progress
 BLOCKED_JOB_SECONDS: Final = 5.0  # between two attempts while another process writes
 LIST_BYTES: Final = 50_000  # of JSON, of each list in a report
-NOT_INDEXED: Final = "{count} documents of this job are not indexed: a retry goes on with them"
+NOT_INDEXED: Final = "not indexed of this job: {documents}; a retry goes on"
 
 SendMessage: TypeAlias = Callable[[WorkerMessage], None]
 
@@ -204,7 +205,9 @@ async def _insert_waiting(
     if waiting and not report.stopped:
         reasons = [failure.reason for failure in report.failures if failure.chunk_id is None]
         suffix = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
-        values["stopped"] = (reasons or [NOT_INDEXED.format(count=len(waiting))])[0] + suffix
+        values["stopped"] = (
+            reasons or [NOT_INDEXED.format(documents=counted(len(waiting), "documents"))]
+        )[0] + suffix
     return values
 
 

@@ -81,8 +81,8 @@ def by_time(condition: Condition, dates: Iterable[str]) -> Condition:
     """A condition on the date as one on the texts of dates, `dates` being all that documents have.
 
     A date is as long as it is precise: "2021-06" is neither before nor after "2021", but meets "<= 2021".
-    Of one day, and where both are no dates, texts are compared as they are; what is no date is neither before
-    nor after one.
+    Where both texts begin with the same day in our form, and where both are no dates, texts are compared as
+    they are; what is no date is neither before nor after one.
     """
     is_equal = condition.comparator in ("=", "!=")
     comparator = "=" if is_equal else condition.comparator
@@ -103,7 +103,7 @@ def _meets(date: str, comparator: str, value: str) -> bool:
     other_iso = iso_date(value)
     if comparator != "=" and bool(iso) != bool(other_iso):
         return False  # what is no date is neither before nor after one
-    if not (iso and other_iso) or (iso == other_iso and iso.count("-") == 2):
+    if not (iso and other_iso) or (iso == other_iso and {date[:10], value[:10]} == {iso}):
         return _COMPARE[comparator](date, value)
     if comparator == "=":
         return iso == other_iso

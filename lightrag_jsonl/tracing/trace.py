@@ -15,7 +15,7 @@ from lightrag_jsonl.core.edges import Edge, SelectedEdge, candidate_edges
 from lightrag_jsonl.core.errors import CorruptError, NotFoundError
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.options import Selection
-from lightrag_jsonl.core.text import sanitize
+from lightrag_jsonl.core.text import counted, sanitize
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.storage.status import titles
 from lightrag_jsonl.storage.views import StoreView
@@ -73,8 +73,8 @@ class Trace:
     __repr__ = short_repr
 
     def _repr_html_(self) -> str:
-        retrieved = f"{len(self.candidates)} relations, {len(self.retrieved_chunks)} chunks"
-        selected = f"{len(self.selected)} relations, {len(self.selected_chunks)} chunks"
+        retrieved = f"{counted(len(self.candidates), 'relations')}, {counted(len(self.retrieved_chunks), 'chunks')}"
+        selected = f"{counted(len(self.selected), 'relations')}, {counted(len(self.selected_chunks), 'chunks')}"
         rows = [
             ("status", self.status),
             ("mode", self.mode),

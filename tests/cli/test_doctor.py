@@ -99,7 +99,7 @@ def test_missing_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         (tmp_path / "notes" / name).write_bytes(b"x")
     monkeypatch.setenv("PATH", str(tmp_path))  # without LibreOffice
     found = run_json("doctor", "notes", "nowhere.md", status=1)["problems"]
-    assert any("2 .pdf files need packages" in text and "[files]" in text for text in found)
+    assert any("2 .pdf files without the packages" in text and "[files]" in text for text in found)
     assert any("unpack" in text for text in found) and any(".docx" in text for text in found)
     assert any("nowhere.md does not exist" in text for text in found) and len(found) == 4
     assert run("doctor", "notes/a.txt").exit_code == 0

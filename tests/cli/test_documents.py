@@ -157,7 +157,7 @@ def test_a_model_reads_and_its_name_is_remembered(texts: Path, tmp_path: Path) -
         url = ("--base-url", server.base_url)
         result = run("insert", "-w", kb, "--llm", "m", *url, texts / "a.txt")
         assert result.exit_code == 0, result.output
-        assert "m: 1 calls, 7 input tokens, 5 output tokens" in result.stdout
+        assert "m: 1 call, 7 input tokens, 5 output tokens" in result.stdout
         assert f"lightrag-jsonl rejections -w {kb}" in result.stderr
         (rejection,) = run_json("rejections", "-w", kb)
         assert rejection["text"] == "That was all!" and rejection["line"] == 4

@@ -68,11 +68,11 @@ def test_an_upgrade_names_its_price_first(texts: Path, tmp_path: Path) -> None:
     with ScriptedServer(respond=lambda request: chat_reply(ANSWER)) as server:
         model = ("--llm", "m", "--base-url", server.base_url)
         asked = run("retry", "-w", kb, "--upgrade", *model, stdin="n\n")
-        assert asked.exit_code == 1 and "upgrade 1 chunks, about 1 calls" in asked.stderr
+        assert asked.exit_code == 1 and "upgrade 1 chunk, about 1 call" in asked.stderr
         assert not server.requests and run_json("status", "-w", kb)["llm"] == "none"
         done = run("insert", "-w", kb, texts, "--sync", "--upgrade", "--yes", *model)
         assert done.exit_code == 0, done.output
-        assert "upgrade: 1 chunks" in done.stderr
+        assert "upgrade: 1 chunk," in done.stderr
         names = {one["name"] for one in run_json("entities", "list", "-w", kb)}
         assert names == {"Marie Curie", "Warsaw"} and run_json("status", "-w", kb)["llm"] == "m"
         again = run("retry", "-w", kb, "--upgrade", *model)

@@ -41,12 +41,12 @@ def test_read_when_asked_from_the_first_insert_to_the_last_chunk(tmp_path: Path)
         assert server.requests == []
         answered = run("query", "-w", kb, QUESTION)
         assert answered.exit_code == 0, answered.output
-        assert "read for this question: 1 chunks" in answered.stderr
+        assert "read for this question: 1 chunk," in answered.stderr
         status = run_json("status", "-w", kb)["reading"]
         assert (status["read"], status["chunks_read"], status["chunks_unread"]) == ("asked", 1, 1)
         assert status["tokens_for_rest"] > 0
         doctor = run("doctor", "-w", kb).stdout
-        assert "1 of 2, by 1 questions" in doctor
+        assert "1 of 2, by 1 question" in doctor
         asked = len(server.requests)
         assert (
             run("query", "-w", kb, "--read-chunks", "0", "Where does the ferry run?").exit_code == 0

@@ -16,3 +16,21 @@ def test_a_long_line_goes_on_in_a_line_of_another_length() -> None:
     assert sentences[0].endswith("an open-source\ntool for depths.")
     parts = f"{first * 2}with Sonde\nTools for depths were rare."
     assert len(sentence_spans(parts)) == 2
+
+
+def test_the_number_of_a_heading_ends_no_sentence() -> None:
+    """Behind marks of Markdown and behind the word for a part; a number at the end of a sentence does."""
+    for line in ("#### 1. Lamps", "## Section 22. Lamps", "Article 4. Lamps", "> 3. 灯塔 lamps"):
+        assert [line[start:end] for start, end in sentence_spans(line)] == [line]
+    assert len(sentence_spans("He was 22. Lamps burned.")) == 2
+
+
+def test_quoted_lines_are_apart_from_what_is_said_to_them() -> None:
+    """In mails and in Markdown, at every depth; the lines of one quotation go on."""
+    text = "Dora wrote:\n> The lamp is\n> out again.\n>> Oil!\nBuy some."
+    assert [text[start:end] for start, end in sentence_spans(text)] == [
+        "Dora wrote:",
+        "> The lamp is\n> out again.",
+        ">> Oil!",
+        "Buy some.",
+    ]

@@ -8,7 +8,7 @@ from lightrag_jsonl.core.cjk import is_cjk, is_lone, simplified
 from lightrag_jsonl.core.names import clean_name, folded_text, name_key
 from lightrag_jsonl.core.sentences import first_words, sentence_spans
 from lightrag_jsonl.core.terms import index_terms, search_terms, stem
-from lightrag_jsonl.core.text import clipped_at_word, digest
+from lightrag_jsonl.core.text import clipped_at_word, counted, digest
 
 ANY = st.text(alphabet=st.characters(exclude_categories=()), max_size=60)
 PROSE = st.text(alphabet="aB1 .!?\n。！？”“\"'’…《》<p>玄德Mr\f", max_size=80)
@@ -244,3 +244,17 @@ def test_first_words_are_cut_between_words() -> None:
 def test_a_quote_is_cut_between_words(text: str, limit: int, line: str) -> None:
     """Text without spaces, and a very long word, are cut at the limit."""
     assert clipped_at_word(text, limit) == line
+
+
+@pytest.mark.parametrize(
+    ("number", "nouns", "words"),
+    [
+        (1, "entities", "1 entity"),
+        (1, "new chunks", "1 new chunk"),
+        (0, "relations", "0 relations"),
+        (2_000, "entities", "2,000 entities"),
+    ],
+)
+def test_a_counted_noun_has_the_number_of_its_count(number: int, nouns: str, words: str) -> None:
+    """One is singular; none and many are plural."""
+    assert counted(number, nouns) == words

@@ -212,6 +212,24 @@ def test_a_mailbox_is_its_messages(tmp_path: Path) -> None:
         list(load_documents(path))
 
 
+def test_the_beginnings_of_messages_in_a_mailbox_are_told_from_its_text(tmp_path: Path) -> None:
+    """A message begins with a time and a year even without a blank line before; words and a name with a colon
+    begin none. A name behind an address, as in archives of lists, is the sender's.
+    """
+    path = tmp_path / "list.mbox"
+    path.write_text(
+        "From dora at quay.example  Tue Aug  2 05:13:44 2005\nFrom: dora at quay.example (Dora Finch)\n"
+        "Subject: Oil\n\nFrom here on\nCid: no oil.\n\nFrom what I see:\nnone.\n"
+        "From cid at quay.example  Tue Aug  2 06:13:44 2005\nFrom: cid@quay.example (=?utf-8?B?5p2O5piO?=)\n"
+        "Subject: Re: Oil\n\nBuy some.\n",
+        encoding="utf-8",
+    )
+    first, second = [item for item in load_documents(path) if isinstance(item, Document)]
+    assert first.text.startswith("From: Dora Finch <dora at quay.example>\nSubject: Oil\n")
+    assert first.text.endswith("From what I see:\nnone.")
+    assert second.text == "From: 李明 <cid@quay.example>\nSubject: Re: Oil\n\nBuy some."
+
+
 @pytest.mark.parametrize("name", ["quay.mbox", "quay.zip", "quay.mbox.gz"])
 def test_one_document_of_a_file_that_holds_several_is_refused(name: str) -> None:
     """Instead of headers and encoded words as its text."""

@@ -37,3 +37,19 @@ def test_chinese_links_are_names(tmp_path: Path) -> None:
 
         assert {"林晚秋", "白鹭船坞"} <= set(rag.graph)
         assert rag.graph.has_edge("林晚秋", "白鹭船坞")
+
+
+@pytest.mark.slow
+def test_another_name_with_an_article_is_met_without_it(tmp_path: Path) -> None:
+    """Readers of names leave out articles: a question about the note finds what is said of "The Lamp Lady"."""
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    (vault / "Ines Calder.md").write_text(
+        '---\naliases: ["The Lamp Lady"]\n---\nInes Calder lives in Leith.\n'
+    )
+    (vault / "Quay.md").write_text("The Lamp Lady mended the crane of Heron Mill in 1931.\n")
+    with LightRAG(tmp_path / "kb") as rag:
+        rag.insert(vault)
+        pairs = [{pair.name, pair.into} for pair in rag.entities.duplicates()]
+
+    assert {"Lamp Lady", "Ines Calder"} in pairs

@@ -48,7 +48,7 @@ async def inserted(rag: AsyncLightRAG) -> tuple[InsertReport, Any]:
         (jsonl(HALF, HALF, done(2)), "none of the 2 records of the answer could be read"),
         (f"{UNREADABLE}\n{jsonl(done(1))}", "none of the 1 records of the answer could be read"),
         (jsonl(done(3, 1)), "the answer declares 4 records and holds none"),
-        (jsonl(entity(" "), done(1)), "1 of 1 records of the answer could not be read"),
+        (jsonl(entity(" "), done(1)), "1 of 1 record of the answer could not be read"),
         (jsonl(entity("Toledo"), HALF, HALF, done(3)), "2 of 3 records"),
         (Completion(jsonl(entity("Toledo")), "filter"), "a content filter"),
         (Completion(jsonl(entity("Toledo")), "RECITATION"), "a content filter"),  # type: ignore[arg-type]

@@ -436,3 +436,63 @@ def test_a_quote_with_a_link_stands_once(tmp_path: Path) -> None:
         rag.insert(Document(text, title="Ledger"))
         shown = str(rag.query("Where is Marley described?"))
     assert shown.count("ledger of the firm") == 1 and "_" not in shown
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "first", "language"),
+    [
+        (
+            "What is a bollard?",
+            "The third bollard of the quay is red. A bollard holds the ropes of ships. Paint the bollard.",
+            "A bollard holds the ropes of ships.",
+            "en",
+        ),
+        (
+            "What are bollards?",
+            "Red bollards stand on the quay. Bollards (or posts) are thick posts for ropes.",
+            "Bollards (or posts) are thick posts for ropes.",
+            "en",
+        ),
+        ("什么是缆桩？", "红色的缆桩在码头。缆桩是系船用的柱子。", "缆桩是系船用的柱子。", "zh"),
+        ("缆桩是什么？", "码头上有缆桩。系船用的柱子称为缆桩。", "系船用的柱子称为缆桩。", "zh"),
+    ],
+)
+def test_what_says_what_something_is_comes_first(
+    question: str, text: str, first: str, language: Language
+) -> None:
+    """To a question for a definition, before sentences that only hold the word."""
+    lines = quoted_lines(answer(question, context(text, facts=False), language))
+
+    assert lines[0] == f"{first} [1]"
+
+
+def test_a_question_in_a_text_is_not_the_answer_to_it() -> None:
+    """What follows it is, with the question before: in a paragraph, before a list, and below a heading."""
+    paragraph = "The crane is old. Why does the crane stand still? It lacks oil."
+    before_list = (
+        "Why does the crane stand still? For two reasons:\n\n* It lacks oil.\n* Nobody pays."
+    )
+    heading = "## Why does the crane stand still?\n\nIt lacks oil. The crane of Leith is new."
+    for text in (paragraph, before_list, heading):
+        lines = quoted_lines(answer("Why does the crane stand still?", context(text, facts=False)))
+        assert lines[0].startswith("Why does the crane stand still?")
+        assert lines[0].endswith("It lacks oil. [1]")
+
+
+def test_words_of_a_mail_stand_behind_their_sender() -> None:
+    """The head is no sentence; what a mail repeats of another, and its signature, counts less."""
+    mail = (
+        "From: Dora Finch <dora at quay.example>\nSubject: Oil\n\nCid wrote:\n> Is the oil of the lamp out\n"
+        "> again? The oil of the lamp is dear.\n\nThe oil of the lamp is cheap.\n\n--\nDora Finch, oil and lamps\n"
+    )
+    lines = quoted_lines(
+        answer("What does Dora Finch say of the oil of the lamp?", context(mail, facts=False))
+    )
+
+    assert lines[0] == "Dora Finch: The oil of the lamp is cheap. [1]"
+    assert not any("Subject:" in line or ">" in line for line in lines)
+    chinese = "发件人：李明 <li@quay.example>\n主题：灯油\n\n灯油用完了。\n"
+    assert (
+        quoted_lines(answer("灯油怎么了？", context(chinese, facts=False), "zh"))[0]
+        == "李明：灯油用完了。 [1]"
+    )

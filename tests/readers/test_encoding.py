@@ -217,9 +217,20 @@ def test_encoded_data_is_no_text(kind: str) -> None:
     assert "characters of embedded data left out" in content.notes[0]
 
 
+def test_a_dump_in_octal_numbers_is_data() -> None:
+    """As `od` writes bytes and words, in English and Chinese texts; a table of such numbers is none."""
+    dump = "\n".join(
+        f"{n * 16:07o} {' '.join(f'{(n * m) % 256:03o}' for m in range(16))}" for n in range(40)
+    )
+    content = read_file(f"灯塔亮了。\n\n{dump}\n0001200\n\n油。\n".encode(), PurePath("a.txt"))
+    assert content.document.text.split() == ["灯塔亮了。", "油。"]
+    assert "characters of embedded data left out" in content.notes[0]
+
+
 @pytest.mark.parametrize(
     "text",
     [
+        "\n".join(f"{n:07d} {n % 7}11 {n % 5}22" for n in range(300)).replace("0", "9"),
         "\n".join(f"{hashlib.sha256(bytes([n])).hexdigest()}  file{n}.txt" for n in range(30)),
         "\n".join(" ".join(str(10 + (n * m) % 90) for m in range(12)) for n in range(40)),
         "A decade faced a bad cafe, and a dead bee added a deed. " * 20,

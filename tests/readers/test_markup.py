@@ -329,3 +329,52 @@ def test_an_opening_that_is_repeated_without_end(name: str, unit: str) -> None:
     line = unit * (1_000_000 // len(unit))
     document = read(f"# Mill\n\n{line}", name)
     assert document.text.count(unit) == line.count(unit)
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        (
+            r"Das \foreignlanguage{german}{Haus} steht. \selectlanguage{english}Yes.",
+            "Das Haus steht. Yes.",
+        ),
+        (
+            r"\foreignlanguage[date]{ngerman}{灯塔} \textfrench[variant=acadian]{phare}",
+            "灯塔 phare",
+        ),
+        (r"\begin{otherlanguage}{french}Bonjour\end{otherlanguage} tous", "Bonjour tous"),
+        (
+            r"\resizebox{2cm}{!}{wide} \rotatebox{90}{turned} \parbox{3cm}{a box}",
+            "wide turned a box",
+        ),
+        (r"\multicolumn{2}{c}{Both} \multirow{2}{*}{two} \hyperref[sec:a]{here}", "Both two here"),
+        (
+            r"\begin{minipage}{5cm}Mini\end{minipage} by \LaTeX{} \hyphenation{pump-ing}",
+            "Mini by LaTeX",
+        ),
+    ],
+)
+def test_settings_in_the_arguments_of_latex_are_no_words(source: str, words: str) -> None:
+    """A language, a width or a number of columns is not read; the text after it is, and nothing is noted."""
+    content = read_file(
+        f"\\begin{{document}}\n{source}\n\\end{{document}}".encode(), PurePath("a.tex")
+    )
+
+    assert (" ".join(content.document.text.split()), content.notes) == (words, ())
+
+
+def test_the_last_line_of_latex_keeps_its_words_before_the_end() -> None:
+    """Also where the whole document stands on one line."""
+    one_line = (
+        r"\documentclass{article}\begin{document}Oil burns et al.\ in 码头.\end{document} Never."
+    )
+    assert read(one_line, "a.tex").text == "Oil burns et al. in 码头."
+
+
+def test_a_later_definition_of_latex_uses_an_earlier_one() -> None:
+    """And counts wherever the command stands."""
+    source = (
+        "\\newcommand{\\lamp}{lamp}\n\\newcommand{\\lamps}[1]{#1 \\lamp s}\n"
+        "\\begin{document}\n\\lamps{two}, \\newcommand{\\oil}{oil of the \\lamp} \\oil\n\\end{document}"
+    )
+    assert " ".join(read(source, "a.tex").text.split()) == "two lamps, oil of the lamp"

@@ -168,7 +168,7 @@ def test_damage_is_found(kb: Path) -> None:
         )
     problems = SQLiteStore(kb).check()
     assert "1 rows of chunk_vectors refer to rows of chunks that are missing" in problems
-    assert "1 chunks are not in the full text" in problems
+    assert "not in the full text: 1 chunk" in problems
     store = SQLiteStore(kb)
     with (kb / FILE_NAME).open("r+b") as file:
         file.seek(3 * database.PAGE_BYTES)

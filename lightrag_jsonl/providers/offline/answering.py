@@ -19,6 +19,7 @@ from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.protocols import Embedder
 from lightrag_jsonl.core.question_scope import asks_about_everything
 from lightrag_jsonl.core.user_code import embed_texts
+from lightrag_jsonl.providers.offline.definitions import defining_first
 from lightrag_jsonl.providers.offline.keywords import names_in_question
 from lightrag_jsonl.providers.offline.overviews import overview_outline, overview_quotes
 from lightrag_jsonl.providers.offline.part_quotes import quotes_of_parts
@@ -120,7 +121,7 @@ def select_answer(question: str, context: Context, language: Language) -> Quoted
     if quotes := overview_quotes(question, context, limit):
         opening = overview_outline(context, question_language)
     else:
-        quotes = nearest_quotes(question, context, language)
+        quotes = defining_first(question, nearest_quotes(question, context, language))
         opening = words.nearest_sentences
         notes = _notes(question, context, words)
         quotes = quotes[: limit or NEAREST_SENTENCES]
@@ -251,7 +252,8 @@ def _score(quote: Quote, weights: Mapping[str, float]) -> float:
         return 0.0
     own_weight = sum([weights[term] for term in sorted(own_terms)])
     setting_weight = sum([weights[term] for term in sorted(setting_terms)])
-    return (own_weight + SETTING_WEIGHT * setting_weight) / (1 + RANK_DECAY * quote.rank)
+    weight = own_weight + SETTING_WEIGHT * setting_weight
+    return quote.weight * weight / (1 + RANK_DECAY * quote.rank)
 
 
 def _holds_half(quote: Quote, name: str) -> bool:

@@ -10,6 +10,49 @@ from lightrag_jsonl.core.text import clipped_at_word
 HEADING = pattern_of(  # of Markdown and reStructuredText, at the beginning of a sentence
     r"#{1,6}\s|[^\n]{1,100}\n([=~^-])\1{2,}[ \t]*$", re.MULTILINE
 )
+MOST_CODE_LINES = 0.6  # share of the lines: prose with some lines of code has fewer
+FEWEST_CODE_LINES = 5
+_BEGINS_CODE = (
+    *(
+        "def ",
+        "class ",
+        "return ",
+        "return;",
+        "import ",
+        "async ",
+        "await ",
+        "raise ",
+        "assert ",
+        "yield ",
+    ),
+    *(
+        "elif ",
+        "else:",
+        "try:",
+        "except ",
+        "finally:",
+        "@",
+        "public ",
+        "private ",
+        "protected ",
+        "static ",
+    ),
+    *(
+        "const ",
+        "let ",
+        "var ",
+        "function ",
+        "package ",
+        "using ",
+        "#include",
+        "//",
+        "/*",
+        "self.",
+        "this.",
+    ),
+    *(")", "]", "}"),
+)
+_ENDS_CODE = ("{", "}", ";", "(", "[", "()", "],", "),", "},", "):", "==", "&&", "||")
 _FENCE_LINE = pattern_of(r"^[ \t]*```(?P<language>.*)$", re.MULTILINE)
 _TARGET = rf"(?:{TARGET}|\[[^\[\]\n]*\])"  # of a link or a picture, in place or by name
 _MARKUP = pattern_of(
@@ -79,10 +122,17 @@ def _code_spans(text: str) -> Iterator[tuple[int, int]]:
 
     A fence with a language always begins code; a fence without a language ends open code. A text
     may be cut anywhere: unclosed code in a language goes on to the end, but a single fence without
-    a language may be the end of code from before the text, and is only a line.
+    a language may be the end of code from before the text, and is only a line unless most lines before
+    are code. A text without a fence, most lines of which are code, is cut from the middle of code.
     """
     opening: re.Match[str] | None = None
-    for fence in _FENCE_LINE.finditer(text) if "```" in text else ():
+    fences = list(_FENCE_LINE.finditer(text)) if "```" in text else []
+    is_closing = [not fence["language"].strip() for fence in fences]
+    if (is_closing[:1] == [True] and is_closing[1:2] != [True]) or not fences:
+        end = fences.pop(0).start() if fences else len(text)
+        if _is_code(text[:end]):
+            yield 0, end
+    for fence in fences:
         language = fence["language"].strip()
         if opening is not None and not language:
             yield opening.start(), fence.end()
@@ -94,6 +144,18 @@ def _code_spans(text: str) -> Iterator[tuple[int, int]]:
     if opening is not None:
         is_cut_off = opening["language"].strip()[:1].isalnum()
         yield opening.start(), len(text) if is_cut_off else opening.end()
+
+
+def _is_code(text: str) -> bool:
+    """Whether most lines of a text look like code."""
+    lines = [line.strip() for line in text.split("\n") if line.strip()]
+    return sum(map(_is_code_line, lines)) > MOST_CODE_LINES * max(len(lines), FEWEST_CODE_LINES)
+
+
+def _is_code_line(line: str) -> bool:
+    if line.startswith(_BEGINS_CODE) or line.endswith(_ENDS_CODE) or " = " in line:
+        return True
+    return line.endswith(",") and (" " not in line or "=" in line)
 
 
 def _has_any(text: str, marks: Iterable[str]) -> bool:

@@ -25,7 +25,18 @@ _ITEM_MARK = pattern_of(r"\A\s*(?:[-*•·●▪]|\[[ xX]\])\s+(?:\[[ xX]\]\s+)?
 _SPACE_OF_TAG = pattern_of(r" (?=[.,;:!?](?:\s|\Z))")  # "<b>now</b>." without its tags
 _TABLE_RULE = pattern_of(r"[\s|:+-]+")
 _TABLE_RULE_BELOW = pattern_of(r"\s*\n[ \t|:+]*-[ \t|:+-]*(?:\n|\Z)")
+_QUOTE_MARKS = pattern_of(r"^[^\S\n]*>[> \t]*", re.MULTILINE)
 _STATES_NOTHING = ("?", "？")
+_ASKS = pattern_of(  # unlike what somebody asks in a story
+    r"(?:what|why|how|which|who|where|when)\b|为什么|为何|什么|如何|怎么|怎样|哪", re.IGNORECASE
+)
+_HEAD_OF_MAIL = pattern_of(
+    r"^(?:From|发件人)[ \t]*[:：][ \t]*(?P<sender><[^\n]+|[^\n<]+?)[ \t]*(?:<[^\n]*)?\n"
+    r"(?:(?:To|Cc|Date|Sent|Subject|收件人|抄送|日期|发送时间|主题)[ \t]*[:：][^\n]*(?:\n|\Z)){1,5}",
+    re.MULTILINE,
+)
+_SIGNATURE = pattern_of(r"(?:--[ \t]*\n|_{10,}[ \t]*\n|-{2,}\s?(?:Original Message|原始邮件))")
+QUOTED_WEIGHT = 0.5  # of what a mail repeats of another one, and of a signature
 _LEADS_IN = (":", "：")
 _SENTENCE_END = pattern_of(r"[.!?。！？…;；][\"'”’」』）)\]*_]*$")
 _NOTE_MARK = pattern_of(rf" ?{CITATION_MARKER.pattern}")
@@ -37,9 +48,10 @@ _ASKING = "谁哪吗呢的了是"  # two of them ask (是谁), or join what is a
 class Quote:
     """A sentence of the passage `number`, at characters `start` to `end` of the page.
 
-    `rank` is the rank of the passage, from 0. `lead` introduces a point of a list, a row of a table
-    or an answer: the sentence before the list, the question or the heading. `setting` are the title
-    and the headings above.
+    `rank` is the rank of the passage, from 0. `lead` introduces a point of a list, a row of a table,
+    an answer or words in a mail: the sentence before the list, the question, the heading or the sender.
+    `setting` are the title, the headings above and the sender. `weight` is less than 1 for what a mail
+    only repeats, and for a signature.
     """
 
     number: int
@@ -52,6 +64,7 @@ class Quote:
     lead: str
     setting: str
     setting_terms: frozenset[str]
+    weight: float = 1.0
 
     @property
     def line(self) -> str:
@@ -87,8 +100,8 @@ def context_quotes(context: Context) -> list[Quote]:
 
 def _chunk_quotes(chunk: Chunk, rank: int, title: str) -> Iterator[Quote]:
     """The sentences of a passage; headings, questions and the beginnings of lists become leads."""
-    setting = _Setting(title, chunk.heading)
     text = without_markup(chunk.text)
+    setting = _Setting(title, chunk.heading, text)
     spans = sentence_spans(text)
     for place, (start, end) in enumerate(spans, start=1):
         line = citable_line(chunk.text[start:end])
@@ -105,35 +118,41 @@ def _chunk_quotes(chunk: Chunk, rank: int, title: str) -> Iterator[Quote]:
             start=chunk.start + start,
             end=chunk.start + end,
             text=line,
-            terms=terms_with_characters(line),
+            terms=terms_with_characters(f"{lead}\n{line}" if _only_asks(lead) else line),
             lead=lead,
             setting=above,
             setting_terms=terms_with_characters(f"{above}\n{lead}"),
+            weight=setting.weight_of(text, start),
         )
 
 
 class _Setting:
-    """The lead of the next sentence of a passage: title, heading, question, beginning of a list."""
+    """The lead of the next sentence of a passage: title, heading, question, beginning of a list, sender."""
 
-    def __init__(self, title: str, heading: str) -> None:
+    def __init__(self, title: str, heading: str, text: str) -> None:
         self._title = title
         self._heading = heading
+        self._heads = list(_HEAD_OF_MAIL.finditer(text))
+        self._sender = ""
+        self._is_signature = False
         self._above = ""  # a question or the beginning of a list
         self._has_items = False  # whether a point of the list below it was read
         self._header: list[str] = []  # of a table
 
     @property
     def words(self) -> str:
-        """The title and the headings."""
-        return f"{self._title}\n{self._heading}"
+        """The title, the headings and the sender."""
+        return f"{self._title}\n{self._heading}\n{self._sender}".rstrip("\n")
 
     def takes(self, text: str, start: int, end: int, line: str, *, is_last: bool) -> bool:
         """Whether a sentence only introduces the next sentences."""
         if is_last:
             return False
+        if self._takes_head(start):
+            return True
         if HEADING.match(text, start) or line == self._title:
             self._heading = line
-            self._above = ""
+            self._above = line if _only_asks(line) else ""
             return True
         if TABLE_ROW.match(text, _line_start(text, start)):
             if _TABLE_RULE_BELOW.match(text, end):
@@ -141,14 +160,37 @@ class _Setting:
                 return True
             return _TABLE_RULE.fullmatch(line) is not None
         self._header = []
-        is_whole_line = not text[_line_start(text, start) : start].strip() and (
-            text[end : end + 1] in ("\n", "")
+        ends_line = text[end : end + 1] in ("\n", "")
+        is_whole_line = (
+            ends_line and not _QUOTE_MARKS.sub("", text[_line_start(text, start) : start]).strip()
         )
-        if is_whole_line and line.endswith((*_LEADS_IN, *_STATES_NOTHING)):
+        begins_list = ends_line and LIST_ITEM.match(text[end : end + 100].lstrip()) is not None
+        if line.endswith(_LEADS_IN) and (is_whole_line or begins_list):
+            self._above = f"{self._above} {line}" if _only_asks(self._above) else line
+            self._has_items = False
+            return True
+        if _only_asks(line) and (is_whole_line or _ASKS.match(line)):
             self._above = line
             self._has_items = False
             return True
         return False
+
+    def _takes_head(self, start: int) -> bool:
+        """Whether a sentence stands in the head of a mail, whose sender says what follows."""
+        for head in self._heads:
+            if head.start() <= start < head.end():
+                self._sender = head["sender"].strip("\"' ")
+                self._is_signature = False
+                return True
+        return False
+
+    def weight_of(self, text: str, start: int) -> float:
+        """How much a sentence counts: less where a mail repeats another one, and in a signature."""
+        if not self._sender:
+            return 1.0
+        self._is_signature = self._is_signature or _SIGNATURE.match(text, start) is not None
+        is_repeated = _QUOTE_MARKS.match(text, _line_start(text, start)) is not None
+        return QUOTED_WEIGHT if is_repeated or self._is_signature else 1.0
 
     def lead_of(self, text: str, start: int, line: str) -> str:
         """The context for a reader of the sentence alone: the subject of a list or an answer."""
@@ -161,6 +203,8 @@ class _Setting:
         self._has_items = is_item
         if above and (is_item or is_answer or is_led):
             return above
+        if self._sender and self.weight_of(text, start) == 1.0:
+            return self._sender
         if is_item or not _SENTENCE_END.search(line):
             return self._heading.rpartition(HEADING_SEPARATOR)[2]
         return ""
@@ -182,6 +226,10 @@ def _colon(text: str) -> str:
     return "：" if has_cjk(text) else ": "
 
 
+def _only_asks(line: str) -> bool:
+    return line.endswith(_STATES_NOTHING)
+
+
 def _line_start(text: str, place: int) -> int:
     return text.rfind("\n", 0, place) + 1
 
@@ -192,7 +240,8 @@ def _quoted_cells(row: str) -> list[str]:
 
 def citable_line(sentence: str) -> str:
     """A sentence on one line, without markup, footnote marks and whatever looks like a citation."""
-    plain = without_marks(without_markup(_ITEM_MARK.sub("", sentence)))
+    unquoted = _QUOTE_MARKS.sub("", sentence) if ">" in sentence else sentence
+    plain = without_marks(without_markup(_ITEM_MARK.sub("", unquoted)))
     line = _SPACE_OF_TAG.sub("", clipped_at_word(plain, LONGEST_QUOTE))
     return _NOTE_MARK.sub(_without_note, line).strip()
 

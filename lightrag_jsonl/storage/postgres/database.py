@@ -21,7 +21,7 @@ from lightrag_jsonl.core.errors import (
     UnavailableError,
     VersionError,
 )
-from lightrag_jsonl.core.text import digest
+from lightrag_jsonl.core.text import counted, digest
 from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.storage.postgres.connection import (
     EXTENSION_SCHEMA,
@@ -338,7 +338,7 @@ class PostgresStore(Store):
     def _problems(self, view: StoreView) -> list[str]:
         """PostgreSQL itself sees to references and checksums."""
         (wrong,) = only_column(view.dialect.execute(UNEQUAL))
-        return [f"{wrong} chunks have a wrong full text"] if wrong else []
+        return [f"a wrong full text: {counted(wrong, 'chunks')}"] if wrong else []
 
     def vacuum(self) -> None:
         """Give unused space back; each table in turn can be neither read nor written meanwhile.

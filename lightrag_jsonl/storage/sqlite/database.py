@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from lightrag_jsonl.core.errors import CorruptError, LockedError, StorageError, VersionError
+from lightrag_jsonl.core.text import counted
 from lightrag_jsonl.storage.sqlite.dialect import SQLiteDialect
 from lightrag_jsonl.storage.sqlite.memory import SQLiteMemory
 from lightrag_jsonl.storage.sqlite.memory_files import MemoryFiles
@@ -248,7 +249,7 @@ class SQLiteStore(Store):
             problems.append(f"{rows} rows of {table} refer to rows of {parent} that are missing")
         (unsearchable,) = only_column(execute(UNSEARCHABLE))
         if unsearchable:
-            problems.append(f"{unsearchable} chunks are not in the full text")
+            problems.append(f"not in the full text: {counted(unsearchable, 'chunks')}")
         for name in self._memory_files.damaged():
             problems.append(f"{name} is damaged: delete its folder, which is made anew")
         return problems
