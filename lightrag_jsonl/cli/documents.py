@@ -37,12 +37,12 @@ from lightrag_jsonl.cli.options import (
 )
 from lightrag_jsonl.cli.output import (
     confirm,
-    cost_words,
     emit,
     file_notes,
     in_words,
     money_words,
     one_line,
+    priced_words,
     shown_path,
     skipped_notes,
     table,
@@ -349,7 +349,7 @@ def _upgraded(
 ) -> CommandOutput:
     """Estimate an upgrade, ask for confirmation, and do the upgrade."""
     estimate = rag.run(estimate_upgrade)
-    cost = f"{counted(estimate.chunks, 'chunks')}, about {cost_words(estimate.usage)}"
+    cost = f"{counted(estimate.chunks, 'chunks')}, about {priced_words(rag, estimate.usage)}"
     if max_tokens is not None:
         cost += f", of which {max_tokens:,} tokens at most"
     if estimate.chunks and yes:
@@ -428,7 +428,7 @@ def _reader_words(rag: LightRAG, report: InsertReport) -> str:
     client = rag.engine.client
     if not client.has_model("extract"):
         return "language rules, without a model (lightrag-jsonl help models)"
-    return f"{client.model('extract').name}: {cost_words(report.usage)}{money_words(rag, report.usage)}"
+    return f"{client.model('extract').name}: {priced_words(rag, report.usage)}"
 
 
 def _report_notes(rag: LightRAG, report: InsertReport, go_on: str) -> Iterator[str]:
@@ -494,7 +494,11 @@ def status_command(rag: LightRAG) -> CommandOutput:
     status = rag.status()
     spent = status.extraction.usage
     money = money_words(rag, spent).removeprefix(", ")
-    notes = [f"spent on reading: {money}"] if money else []
+    notes = (
+        [f"spent on extraction: {money} (descriptions and answers are not counted)"]
+        if money
+        else []
+    )
     figures = status
     if status.reading.read == "all" and not status.reading.questions:
         figures = replace(status, reading=ReadingState())  # says nothing where no question reads

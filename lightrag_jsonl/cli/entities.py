@@ -10,7 +10,7 @@ import click
 from lightrag_jsonl import LightRAG
 from lightrag_jsonl.cli.group import CommandOutput, index_command, main
 from lightrag_jsonl.cli.options import NON_NEGATIVE, POSITIVE, models, option, together
-from lightrag_jsonl.cli.output import confirm, cost_words, one_line, table, width, wrapped
+from lightrag_jsonl.cli.output import confirm, one_line, priced_words, table, width, wrapped
 from lightrag_jsonl.core.claims import DatedClaim
 from lightrag_jsonl.core.display import without_bullets
 from lightrag_jsonl.core.languages import STATING_NOTHING
@@ -186,7 +186,7 @@ def list_conflicts(
     )
     notes: list[str] = []
     if review and conflicts:
-        cost = cost_words(rag.entities.estimate_conflict_review(conflicts))
+        cost = priced_words(rag, rag.entities.estimate_conflict_review(conflicts), ["judge"])
         if not yes:
             confirm(f"review {counted(len(conflicts), 'pairs')}: about {cost}?")
         verdict = rag.entities.review_conflicts(conflicts)
@@ -348,7 +348,7 @@ def list_duplicates(
     pairs = rag.entities.duplicates(limit=limit)
     notes: list[str] = []
     if review and pairs:
-        cost = cost_words(rag.entities.estimate_review(pairs))
+        cost = priced_words(rag, rag.entities.estimate_review(pairs), ["judge"])
         if not yes:
             confirm(f"review {counted(len(pairs), 'pairs')}: about {cost}?")
         verdict = rag.entities.review(pairs)

@@ -43,6 +43,7 @@ def confirm(question: str) -> None:
     except click.Abort:
         if sys.stdin.isatty():
             raise
+        click.echo(err=True)  # the question ends without a line break
         raise click.UsageError("nobody can answer here: confirm with --yes") from None
     if not is_agreed:
         raise click.Abort
@@ -279,6 +280,11 @@ def money_words(rag: LightRAG, usage: Usage, tasks: Collection[ModelTask] = READ
     """The price of a usage, after a comma; "" unless a single model of known price does the tasks."""
     cost = cost_of_tasks(usage, rag.engine.client, tasks)
     return "" if cost is None else f", {cost.amount:,.4f} {cost.currency}"
+
+
+def priced_words(rag: LightRAG, usage: Usage, tasks: Collection[ModelTask] = READING_TASKS) -> str:
+    """A cost in words, with its price where that is known."""
+    return f"{cost_words(usage)}{money_words(rag, usage, tasks)}"
 
 
 def failure_notes(failures: Sequence[Failure], folder: object) -> Iterator[str]:

@@ -28,9 +28,8 @@ from lightrag_jsonl.cli.options import (
 )
 from lightrag_jsonl.cli.output import (
     LineWrap,
-    cost_words,
     in_words,
-    money_words,
+    priced_words,
     printable,
     table,
     terminal_columns,
@@ -204,7 +203,7 @@ def _answer_notes(
     if answer is None and reading.problem:
         yield f"note: not all chunks found could be read: {reading.problem}"
     if answer is not None and answer.usage.calls:
-        yield f"used: {cost_words(answer.usage)}{money_words(rag, answer.usage, QUESTION_TASKS)}"
+        yield f"used: {priced_words(rag, answer.usage, QUESTION_TASKS)}"
     if context.none_selected:
         yield "note: the model selected none of the relations; only directly matched passages were used"
     if context.empty and context.dropped != Dropped():

@@ -8,7 +8,8 @@ import click
 from lightrag_jsonl import LightRAG
 from lightrag_jsonl.cli.group import CommandOutput, index_command, main
 from lightrag_jsonl.cli.options import FILE, models, option
-from lightrag_jsonl.cli.output import confirm, cost_words, table
+from lightrag_jsonl.cli.output import confirm, priced_words, table
+from lightrag_jsonl.cli.questions import QUESTION_TASKS
 from lightrag_jsonl.core.snapshots import AnswerDifference, Difference, StateDifference
 from lightrag_jsonl.core.text import counted
 
@@ -89,7 +90,7 @@ def print_difference(
     difference = rag.admin.diff(before, after, index=index, questions=question_texts)
     notes: list[str] = []
     if answers and difference.estimate.calls:
-        cost = cost_words(difference.estimate)
+        cost = priced_words(rag, difference.estimate, QUESTION_TASKS)
         if not yes:
             confirm(f"answer {counted(len(difference.answers), 'questions')} twice: about {cost}?")
         difference = rag.admin.diff(

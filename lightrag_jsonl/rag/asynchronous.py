@@ -136,11 +136,15 @@ class AsyncLightRAG:
         )
         self.working_dir: Address = self.engine.working_dir
         self.options: IndexOptions = self.engine.options
-        self.language: str = self.engine.language
         self._network: tuple[int, nx.Graph] | None = None  # with the generation that it shows
 
     def __repr__(self) -> str:
         return f"AsyncLightRAG({str(self.working_dir)!r})"
+
+    @property
+    def language(self) -> str:
+        """The language of the texts; the page of a server may set another before the first document."""
+        return self.engine.language
 
     @names_replacements
     async def insert(

@@ -44,7 +44,7 @@ async def get_status(call: Call) -> Status:
 
 
 async def get_cost(call: Call) -> Cost | None:
-    """The cost of reading the documents so far; null without a model of known price."""
+    """The cost of extraction so far; null without a model of known price."""
     rag = call.index.rag
     status = await rag.status()
     return cost_of_tasks(status.extraction.usage, rag.engine.client, READING_TASKS)

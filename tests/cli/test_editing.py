@@ -1,5 +1,6 @@
 """Edits by hand, upgrades and folders kept in step, on the command line."""
 
+import re
 import shlex
 from pathlib import Path
 
@@ -57,6 +58,21 @@ def test_homonyms_are_separated_and_joined_by_the_command_printed(tmp_path: Path
     undo = shlex.split(separated.stderr.strip().partition("lightrag-jsonl ")[2])
     assert run(*undo).exit_code == 0
     assert [item["name"] for item in run_json("entities", "list", "-w", kb)] == ["John Gale"]
+
+
+@pytest.mark.slow
+def test_a_price_that_is_known_is_named_in_money(texts: Path, tmp_path: Path) -> None:
+    """In the question before an upgrade, whose line ends also where nobody can answer, and in the status after it."""
+    pytest.importorskip("genai_prices", reason="needs the extra prices")
+    kb = tmp_path / "kb"
+    assert run("insert", "-w", kb, texts / "a.txt").exit_code == 0
+    with ScriptedServer(respond=lambda request: chat_reply(ANSWER)) as server:
+        model = ("--llm", "gpt-4o-mini", "--base-url", server.base_url)
+        asked = run("retry", "-w", kb, "--upgrade", *model)
+        assert asked.exit_code == 2 and not server.requests
+        assert re.search(r"upgrade 1 chunks, .* \d\.\d{4} USD\? \[y/N\]: \n", asked.stderr)
+        assert run("retry", "-w", kb, "--upgrade", "--yes", *model).exit_code == 0
+    assert re.search(r"spent on extraction: \d\.\d{4} USD", run("status", "-w", kb).stderr)
 
 
 @pytest.mark.slow

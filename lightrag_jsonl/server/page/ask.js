@@ -5,7 +5,7 @@ import { Beginning } from "./begin.js";
 import { $, Busy, errorWords, guarded, h, inform, withTip } from "./dom.js";
 import { Drawing } from "./drawing.js";
 import { markdown, plain } from "./markdown.js";
-import { differing, openCitations, openSources, place } from "./passage.js";
+import { differing, headingBelow, openCitations, openSources, place } from "./passage.js";
 import { go, linkTo, route } from "./route.js";
 import { modelLine } from "./settings.js";
 import { format, keysAfter, listed, t, translate } from "./strings.js";
@@ -237,7 +237,7 @@ function finish(question, turn, answer) {
   if (answer.uncited.length && !sources.length) turn.foot.append(h("p", { class: "warn", t: "cites_nothing" }));
   if (nearest.length) turn.foot.append(h("details", { open: !sources.length }, h("summary", { t: "nearest" }), h("p", { class: "soft", t: "nearest_meaning" }), h("ul", { class: "list" }, nearest)));
   const trace = { href: answer.trace_id && indexPath(`/traces/${answer.trace_id}/page`), target: "_blank", rel: "noopener", t: "trace", onclick: guarded(openTrace) };
-  const evidence = { class: "link", t: "show_evidence", onclick: () => showEvidence(turn.evidence) };
+  const evidence = { class: "link", t: "show_evidence", onclick: () => showEvidence(turn.evidence).scrollIntoView({ block: "nearest" }) };
   turn.foot.append(h("p", { class: "row" }, copyButton(answer), linkButton(turn), sourceButton(turn, answer), h("button", evidence), trace.href && h("a", trace)));
 }
 
@@ -348,10 +348,7 @@ function comparison(answer, claim) {
 }
 
 // Where cited sentences are, and what they say.
-const sourceWords = (cited) => h("span", {}, h("b", {}, place(cited[0].document, withoutTitle(cited[0]), cited[0].paged && t("page_of", cited[0].page))), cited[0].date && h("span", { class: "soft small" }, ` ${cited[0].date}`), h("span", { class: "block" }, [...new Set(cited.map(({ text }) => plain(text)))].join(" … ")));
-
-// The headings above a passage, without the title of the document.
-const withoutTitle = ({ document, heading }) => heading.split(" › ").filter((part, at) => at > 0 || part !== document).join(" › ");
+const sourceWords = (cited) => h("span", {}, h("b", {}, place(cited[0].document, headingBelow(cited[0].document, cited[0].heading), cited[0].paged && t("page_of", cited[0].page))), cited[0].date && h("span", { class: "soft small" }, ` ${cited[0].date}`), h("span", { class: "block" }, [...new Set(cited.map(({ text }) => plain(text)))].join(" … ")));
 
 // The relations in cited passages; what was found besides is behind a heading of its own.
 function showEvidence(found) {
@@ -367,6 +364,7 @@ function showEvidence(found) {
   parts.relations.replaceChildren(...lines(edges));
   parts.others.replaceChildren(...lines(found.filter(({ cited }) => !cited)));
   parts.others.parentNode.hidden = edges.length === found.length;
+  return parts.evidence.parentNode;
 }
 
 export const line = (onclick, ...children) => h("li", {}, h("button", { class: "line", onclick }, children));

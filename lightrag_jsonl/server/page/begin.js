@@ -40,16 +40,16 @@ export class Beginning {
     const select = h("select", {}, ["en", "zh"].map((code) => h("option", { value: code, t: `texts_${code}` })));
     const choose = guarded(() => post(indexPath("/settings"), { language: select.value }));
     select.addEventListener("change", choose);
+    select.value = ["en", "zh"].includes(language) ? language : "en";
+    if (maySet && language !== pageLanguage()) { // before the first file can come, which fixes the language
+      select.value = pageLanguage();
+      await choose();
+    }
     const title = h("div", {}, h("h1", { t: "first_file" }), h("p", { class: "soft", t: "first_file_hint" }));
     const model = h("p", { class: "soft" });
     const showModel = guarded(async () => model.replaceChildren(...(await modelLine(showModel))));
     this.#place.replaceChildren(dropZone(title, () => this.show()), this.#reading, maySet ? field("texts_language", select) : "", model);
     showModel();
-    select.value = ["en", "zh"].includes(language) ? language : "en";
-    if (maySet && language !== pageLanguage()) {
-      select.value = pageLanguage();
-      await choose();
-    }
   }
 
   async #showCollection() {

@@ -2,6 +2,7 @@
 
 import { get, indexPath, post } from "./api.js";
 import { $, guarded, h } from "./dom.js";
+import { headingBelow } from "./passage.js";
 import { go, linkTo, route } from "./route.js";
 import { format, listed, t } from "./strings.js";
 import { dropZone, Progress } from "./uploads.js";
@@ -28,7 +29,6 @@ export function startDocuments() {
     pages: h("div", { class: "row" }),
     reading: h("div", {}),
     jobs: h("ul", { class: "rows", "aria-live": "polite" }),
-    noJobs: h("p", { class: "soft", t: "no_jobs" }),
     health: h("ul", { class: "facts card" }),
     remove: h("button", { t: "delete_selected", hidden: true, onclick: guarded(() => removeSelected()) }),
     retry: h("button", { t: "retry", hidden: true, onclick: guarded(() => change("/retry", {})) }),
@@ -42,7 +42,7 @@ export function startDocuments() {
   parts.list = h("div", { class: "rows" },
     h("h1", { class: "offscreen", t: "documents" }),
     dropZone(h("p", { t: "drop" }), (count) => showList(count)), parts.reading,
-    h("details", {}, h("summary", { t: "jobs" }), parts.noJobs, parts.jobs),
+    h("details", { hidden: true }, h("summary", { t: "jobs" }), parts.jobs),
     parts.table);
   $("#documents").replaceChildren(parts.list, parts.one);
   progress = new Progress(parts.reading, seen);
@@ -64,7 +64,7 @@ async function showList(added = 0) {
 
 async function seen(items, open) {
   const [, documents] = await Promise.all([list(), status()]);
-  parts.noJobs.hidden = items.length > 0;
+  parts.jobs.parentNode.hidden = !items.length;
   parts.jobs.replaceChildren(...items.sort((a, b) => (b.state === "running") - (a.state === "running")).map(job));
   const { failed, partial, pending } = documents;
   parts.retry.hidden = !(failed || partial || (pending && !open)); // a running job reads what is pending
@@ -140,7 +140,10 @@ const showOne = guarded(async (id, limit = PASSAGES) => {
   document.title = `${title} · ${t("documents")}`;
   const themes = listed(one.content_keywords?.slice(0, 5) ?? []);
   const facts = [kindOf(one), one.source, one.date, themes].filter(Boolean).map((fact) => h("span", {}, fact));
-  const heading = (chunk, before) => chunk.heading && chunk.heading !== before?.heading && h("h2", {}, chunk.heading);
+  const heading = (chunk, before) => {
+    const words = chunk.heading !== before?.heading && headingBelow(title, chunk.heading);
+    return words && h("h2", {}, words);
+  };
   parts.one.replaceChildren(
     h("p", {}, h("a", { href: "#documents", t: "back_to_list" })),
     h("h1", {}, title),
@@ -202,7 +205,7 @@ async function status() {
   }
   if (usage.calls) Object.assign(counts, { model_calls: usage.calls, tokens: usage.input_tokens + usage.output_tokens });
   const refused = Object.entries(extraction.rejections).map(([reason, n]) =>
-    h("li", {}, h("span", { t: "refused" }), ` (${reason.replaceAll("_", " ")}): ${format(n)}`));
+    h("li", {}, h("span", { t: "refused", n: format(n) }), " · ", h("span", { t: `refused_${reason}` })));
   const told = Object.entries(counts).filter(([key, n]) => n || !TROUBLES.includes(key));
   parts.health.replaceChildren(...told.map(([key, n]) => h("li", {}, count(key, n))),
     ...(cost ? [h("li", { t: "cost", n: `${cost.amount.toFixed(4)} ${cost.currency}` })] : []), ...refused);

@@ -21,6 +21,9 @@ export const openCitations = guarded(async (citations, note, instead = []) => {
 // Where a passage is, in words.
 export const place = (...names) => [...new Set(names.filter(Boolean))].join(" › ");
 
+// The headings above a passage, without the title of the document.
+export const headingBelow = (title, heading) => heading.split(" › ").filter((part, at) => at > 0 || part !== title).join(" › ");
+
 function open(cards, note) {
   $("#passage div").replaceChildren(...(note ? [note] : []), ...cards);
   $("#passage").showModal();
@@ -42,7 +45,7 @@ function card(chunk, title, citations = [], instead = []) {
   }
   show(characters.length, "span");
   return h("article", { class: "card" },
-    h("h3", {}, citations[0]?.number && h("span", { class: "number" }, citations[0].number), " ", place(title, chunk.heading)),
+    h("h3", {}, citations[0]?.number && h("span", { class: "number" }, citations[0].number), " ", place(title, headingBelow(title, chunk.heading))),
     (chunk.page > 1 || citations[0]?.paged) && h("p", { class: "soft", t: "page_of", n: chunk.page }),
     text);
 }
