@@ -29,7 +29,7 @@ from lightrag_jsonl.rag.engine import Engine
 from lightrag_jsonl.rag.opening import index_arguments
 from lightrag_jsonl.rag.settings import adopt_settings
 from lightrag_jsonl.readers.limits import FileLimits
-from lightrag_jsonl.storage.rows import PendingDocument
+from lightrag_jsonl.storage.rows import PendingDocument, text_mark
 from lightrag_jsonl.storage.sqlite.database import FILE_NAME, SQLiteStore
 from lightrag_jsonl.storage.status import reads_when_asked
 
@@ -58,6 +58,7 @@ async def insert_on_ray(
     shard_characters: int = SHARD_CHARACTERS,
     progress: ProgressCallback | None = None,
     file_limits: FileLimits | None = None,
+    restore_purged: bool = False,
 ) -> InsertReport:
     """Index documents on the Ray cluster at `address` ("auto", "local", "HOST:6379", "ray://…").
 
@@ -84,7 +85,8 @@ async def insert_on_ray(
     plan = ShardPlan(settings, rag.options, setup or Setup())
     run = _ClusterInsert(engine, plan, progress)
     pending = run.new_documents(
-        engine.pending_documents(documents, run.unread, file_limits=file_limits)
+        engine.pending_documents(documents, run.unread, file_limits=file_limits),
+        restore_purged=restore_purged,
     )
     with _cluster(address) as ray:
         await run.insert(ray, shards(pending, shard_characters))
@@ -157,10 +159,15 @@ class _ClusterInsert:
         self._dealt = 0
         self._merged = 0
 
-    def new_documents(self, pending: Iterable[PendingDocument]) -> Iterator[PendingDocument]:
-        """The documents that differ from the index; of several with one id, the last one counts."""
+    def new_documents(
+        self, pending: Iterable[PendingDocument], *, restore_purged: bool
+    ) -> Iterator[PendingDocument]:
+        """The documents that differ from the index; of several with one id, the last one counts. What was
+        purged stays out, unless `restore_purged`.
+        """
         with self._engine.store.view() as view:
             contents = {document.id: document.content for document in view.documents()}
+            marks = set() if restore_purged else view.purge_marks()
         for pending_document in pending:
             try:
                 waiting = storable(pending_document)
@@ -169,8 +176,11 @@ class _ClusterInsert:
                 name = document.id or document.source or ""
                 self.unread.append(Failure(name, None, str(error)))
                 continue
-            row = incoming_document(waiting).document
-            if contents.get(row.id) == row.content:
+            incoming = incoming_document(waiting)
+            row = incoming.document
+            if marks and text_mark(incoming.pages) in marks:
+                self.report = replace(self.report, purged=(*self.report.purged, row.id))
+            elif contents.get(row.id) == row.content:
                 self.report = replace(self.report, unchanged=(*self.report.unchanged, row.id))
             else:
                 contents[row.id] = row.content

@@ -43,6 +43,7 @@ from lightrag_jsonl.cli.output import (
     in_words,
     money_words,
     one_line,
+    purged_notes,
     shown_path,
     skipped_notes,
     table,
@@ -163,6 +164,7 @@ def read_stdin() -> str:
     limit_options,
     file_limit_options,
     option("--id", "The document's id (for one text)."),
+    further("--restore-purged", "Bring back texts that were purged from the index.", is_flag=True),
 )
 def insert_command(
     setup: Setup,
@@ -177,6 +179,7 @@ def insert_command(
     ray: str | None,
     read: ReadMode | None,
     file_limits: FileLimits,
+    restore_purged: bool,
     index_options: Parameters,
 ) -> CommandOutput:
     """Read files, folders or a text from stdin (-) into an index.
@@ -206,11 +209,21 @@ def insert_command(
     first_stamps = look()
     with open_index(setup, index_options, create=True) as rag:
         if ray is None:
-            insert = partial(rag.insert, sync=sync, allow_empty=allow_empty, read=read)
-            report = _reported(partial(insert, sources, file_limits=file_limits))
+            insert = partial(
+                rag.insert,
+                sync=sync,
+                allow_empty=allow_empty,
+                read=read,
+                file_limits=file_limits,
+                restore_purged=restore_purged,
+            )
+            report = _reported(partial(insert, sources))
         else:
             rag.run(lambda loop_rag: loop_rag.engine.record_read_mode(read))
-            report = _inserted_on_ray(rag, sources, ray, setup=setup, file_limits=file_limits)
+            insert_on_cluster = partial(
+                insert_on_ray, setup=setup, file_limits=file_limits, restore_purged=restore_purged
+            )
+            report = _inserted_on_ray(rag, sources, ray, insert_on_cluster)
         output = _output(rag, report, "no documents were inserted")
         if watch and not report.stopped:
             emit(f"inserted: {len(report.documents)}; watching, Ctrl-C ends", err=True)
@@ -310,13 +323,11 @@ def _inserted_on_ray(
     rag: LightRAG,
     sources: InputDocument | list[InputDocument],
     address: str,
-    *,
-    setup: Setup,
-    file_limits: FileLimits,
+    insert_on_cluster: Callable[..., Any],
 ) -> InsertReport:
     # Ray reports dead nodes on stdout, which is for the output of the command.
     with progress_bars(None) as progress, redirect_stdout(sys.stderr):
-        insert = partial(insert_on_ray, setup=setup, progress=progress, file_limits=file_limits)
+        insert = partial(insert_on_cluster, progress=progress)
         return _reported(partial(rag.run, insert, sources, address))
 
 
@@ -434,6 +445,7 @@ def _report_notes(rag: LightRAG, report: InsertReport, go_on: str) -> Iterator[s
     folder = rag.working_dir
     yield from skipped_notes(report.skipped)
     yield from file_notes(report.notes)
+    yield from purged_notes(report.purged)
     if report.extraction.rejections:
         yield f"rejected lines: lightrag-jsonl rejections -w {folder}"
     if report.difference is not None:
