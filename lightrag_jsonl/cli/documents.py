@@ -4,7 +4,7 @@ import glob
 import itertools
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import redirect_stdout, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, redirect_stdout, suppress
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -49,7 +49,7 @@ from lightrag_jsonl.cli.output import (
     table,
 )
 from lightrag_jsonl.cli.watching import FileChanges, file_stamps, watched_changes
-from lightrag_jsonl.cluster import insert_on_ray
+from lightrag_jsonl.cluster import connected_cluster, insert_on_ray
 from lightrag_jsonl.core.claims import GraphDifference
 from lightrag_jsonl.core.encoding import decoded
 from lightrag_jsonl.core.index_reports import FileNote, ReadingState, SkippedFile
@@ -158,6 +158,7 @@ def read_stdin() -> str:
         is_flag=True,
     ),
     further("--ray", "Index on the Ray cluster at this address (HOST:6379, auto, local)."),
+    further("--shard-characters", "With --ray: characters that a node reads at a time.", POSITIVE),
     read_mode,
     read_chunks,
     reading_options,
@@ -177,6 +178,7 @@ def insert_command(
     yes: bool,
     max_tokens: int | None,
     ray: str | None,
+    shard_characters: int | None,
     read: ReadMode | None,
     file_limits: FileLimits,
     restore_purged: bool,
@@ -195,6 +197,7 @@ def insert_command(
     """
     _check_combination(
         ray=ray is not None,
+        shard_characters=shard_characters is not None,
         sync=sync,
         upgrade=upgrade,
         allow_empty=allow_empty,
@@ -207,7 +210,8 @@ def insert_command(
     watched = _watched_paths(sources) if watch else []
     look = partial(file_stamps, watched, file_limits, sees=watch and _sees(setup))
     first_stamps = look()
-    with open_index(setup, index_options, create=True) as rag:
+    cluster = nullcontext() if ray is None else _connected(ray)
+    with cluster, open_index(setup, index_options, create=True) as rag:
         if ray is None:
             insert = partial(
                 rag.insert,
@@ -221,7 +225,11 @@ def insert_command(
         else:
             rag.run(lambda loop_rag: loop_rag.engine.record_read_mode(read))
             insert_on_cluster = partial(
-                insert_on_ray, setup=setup, file_limits=file_limits, restore_purged=restore_purged
+                insert_on_ray,
+                setup=setup,
+                file_limits=file_limits,
+                shard_characters=shard_characters,
+                restore_purged=restore_purged,
             )
             report = _inserted_on_ray(rag, sources, ray, insert_on_cluster)
         output = _output(rag, report, "no documents were inserted")
@@ -236,11 +244,20 @@ def insert_command(
 
 
 def _check_combination(
-    *, ray: bool, sync: bool, upgrade: bool, allow_empty: bool, watch: bool, id: bool
+    *,
+    ray: bool,
+    shard_characters: bool,
+    sync: bool,
+    upgrade: bool,
+    allow_empty: bool,
+    watch: bool,
+    id: bool,
 ) -> None:
     """Raise `UsageError` for given options of `insert` that exclude each other."""
     if ray and (sync or upgrade):
         raise click.UsageError("--ray cannot be combined with --sync or --upgrade")
+    if shard_characters and not ray:
+        raise click.UsageError("--shard-characters belongs to --ray")
     if allow_empty and not sync:
         raise click.UsageError("--allow-empty belongs to --sync")
     if watch and (ray or upgrade or id):
@@ -317,6 +334,15 @@ def _single_document(
     if len(loaded) != 1 or not isinstance(loaded[0], Document):
         raise click.UsageError(f"--id names one document, but {len(loaded)} were given")
     return replace(loaded[0], id=id)
+
+
+@contextmanager
+def _connected(address: str) -> Iterator[None]:
+    """A connection to a cluster, before an index is made. Ray reports on stdout, which is for the output."""
+    with ExitStack() as connection:
+        with redirect_stdout(sys.stderr):
+            connection.enter_context(connected_cluster(address))
+        yield
 
 
 def _inserted_on_ray(

@@ -113,9 +113,13 @@ class _CacheOnly(UsageMeter):
 
 
 async def merge_indexes(
-    writer: IndexWriter, sources: Sequence[SourceIndex], progress: ProgressCallback | None = None
+    writer: IndexWriter,
+    sources: Sequence[SourceIndex],
+    progress: ProgressCallback | None = None,
+    touched: set[GraphKey] | None = None,
 ) -> MergeReport:
-    """Merge the sources into the index of the writer; no model is asked.
+    """Merge the sources into the index of the writer; no model is asked. Created and changed entities and
+    relations are added to `touched`.
 
     All conflicts are found before anything is written: `SettingsError` for an index that was built
     with other parts, `ConfigError` for a document with two versions, or for contradicting merges
@@ -131,7 +135,7 @@ async def merge_indexes(
     if plan.aliases != await read(writer.store, lambda view: view.aliases()):
         await writer.commit(partial(plan_renaming, lambda view: plan.aliases))
     deferred: set[GraphKey] = set()
-    rows: set[GraphKey] = set()
+    rows: set[GraphKey] = set() if touched is None else touched
     contributing: dict[str, SourceIndex] = {}  # by location
     chunks = 0
     documents = 0
@@ -142,6 +146,7 @@ async def merge_indexes(
         change = await writer.commit(group.plan, meter=_CacheOnly(), deferred=deferred)
         for kind in GRAPH_KINDS:
             rows.update([(kind, row) for row in change.graph.rows(kind)])
+            rows.difference_update([(kind, row) for row in change.graph.rows(kind, gone=True)])
         contributing |= group.sources
         chunks += len(change.chunks)
         documents += len(group.documents)
