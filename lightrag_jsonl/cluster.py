@@ -168,15 +168,15 @@ def _with_beginning(
     pending: Iterable[PendingDocument], characters: int
 ) -> tuple[list[PendingDocument], Iterator[PendingDocument]]:
     """The first documents, of so many characters, and all documents."""
-    rest = iter(pending)
+    documents = iter(pending)
     beginning: list[PendingDocument] = []
     length = 0
-    for document in rest:
+    for document in documents:
         beginning.append(document)
         length += _length(document)
         if length >= characters:
             break
-    return beginning, chain(beginning, rest)
+    return beginning, chain(beginning, documents)
 
 
 def _length(pending: PendingDocument) -> int:
@@ -334,9 +334,9 @@ class _ClusterInsert:
             if not running:
                 return
             finished = await asyncio.to_thread(_finished, ray, list(running))
-            made = [task for task in finished if task in running[task]]
-            if len(made) >= MERGED_ON_A_NODE:
-                together = {task: running.pop(task)[task] for task in made}
+            shard_tasks = [task for task in finished if task in running[task]]
+            if len(shard_tasks) >= MERGED_ON_A_NODE:
+                together = {task: running.pop(task)[task] for task in shard_tasks}
                 running[merge.remote(plan, *together)] = together
             for task in finished:
                 if task in running:
