@@ -22,7 +22,7 @@ from typing import Any
 
 from benchmarks.datasets import load
 from lightrag_jsonl import Document, IndexOptions, LightRAG
-from lightrag_jsonl.cluster import SHARD_CHARACTERS, insert_on_ray
+from lightrag_jsonl.cluster import insert_on_ray
 from lightrag_jsonl.providers.settings import Setup
 from tests.cluster.kit import answer, insert_then_summarize
 from tests.kit import view
@@ -105,7 +105,7 @@ def main() -> None:
         "--passages", type=int, nargs=2, default=(6119, 600), help="of each run, 0: not run"
     )
     parser.add_argument("--seconds", type=float, default=0.2, help="that a call takes")
-    parser.add_argument("--characters", type=int, default=SHARD_CHARACTERS, help="of a shard")
+    parser.add_argument("--characters", type=int, help="of a shard (default: as is)")
     options = parser.parse_args()
     given = [Document(one.content, id=one.id) for one in load("bench-2wiki-corpus").passages]
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"

@@ -89,7 +89,9 @@ async def merge(rag: AsyncLightRAG, chance: random.Random) -> None:
 
 
 OPERATIONS: dict[str, Operation] = {
-    "insert": lambda rag, chance: rag.insert([document(chance) for _ in range(3)]),
+    "insert": lambda rag, chance: rag.insert(
+        [document(chance) for _ in range(3)], restore_purged=True
+    ),
     "delete": delete,
     "purge": lambda rag, chance: delete(rag, chance, purge=True),
     "retry": lambda rag, chance: rag.retry(),

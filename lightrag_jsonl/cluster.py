@@ -1,8 +1,8 @@
 """Indexing on a Ray cluster: each node makes small indexes of a few documents, to be merged here.
 
 Each shard is made by a Ray task: in a temporary folder of its node, with model and embedder by the
-names that the index remembers. The shard comes back through Ray's object store and is merged on
-arrival: nothing merged is ever lost. Ray repeats the task of a node that dies.
+names that the index remembers. Finished shards are merged by a task, too, a few at a time, come back through Ray's object
+store, and are merged here on arrival: nothing merged here is ever lost. Ray repeats the task of a node that dies.
 """
 
 import asyncio
@@ -10,11 +10,13 @@ import contextlib
 import logging
 import socket
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from lightrag_jsonl.core.errors import ConfigError, LightRAGError, LLMError
 from lightrag_jsonl.core.index_reports import InsertReport
@@ -22,6 +24,7 @@ from lightrag_jsonl.core.options import IndexOptions
 from lightrag_jsonl.core.types import Failure
 from lightrag_jsonl.indexing.incoming import incoming_document, storable
 from lightrag_jsonl.indexing.loading import Given, UnreadSource, with_unread
+from lightrag_jsonl.indexing.merging import GraphKey
 from lightrag_jsonl.indexing.progress import Progress, ProgressCallback
 from lightrag_jsonl.providers.settings import Setup
 from lightrag_jsonl.rag import AsyncLightRAG
@@ -29,15 +32,21 @@ from lightrag_jsonl.rag.engine import Engine
 from lightrag_jsonl.rag.opening import index_arguments
 from lightrag_jsonl.rag.settings import adopt_settings
 from lightrag_jsonl.readers.limits import FileLimits
-from lightrag_jsonl.storage.rows import PendingDocument
+from lightrag_jsonl.storage.rows import PendingDocument, text_mark
 from lightrag_jsonl.storage.sqlite.database import FILE_NAME, SQLiteStore
 from lightrag_jsonl.storage.status import reads_when_asked
 
-SHARD_CHARACTERS = 200_000  # about 50 chunks: lost with a node, and merged in one step
+LARGEST_SHARD = 200_000  # characters, about 50 chunks: lost with a node
+SHARDS_OF_EACH_CPU = 4  # of an insert, so that no node waits long for the last one
+MERGED_ON_A_NODE = 4  # shards, before they are merged here
 RETRIES = 5  # of a shard whose node or process dies
 SHARDS_PER_CPU = 2  # dealt out at a time: one to work on, one to go on with
 CONNECT_TIMEOUT = 5.0  # seconds
+SHARD_PREFIX = "lightrag-jsonl-shard-"  # of temporary folders
 COST_LIMITS = ("max_calls", "max_input_tokens", "max_output_tokens")
+
+
+Shard: TypeAlias = tuple[PendingDocument, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +64,10 @@ async def insert_on_ray(
     address: str,
     *,
     setup: Setup | None = None,
-    shard_characters: int = SHARD_CHARACTERS,
+    shard_characters: int | None = None,
     progress: ProgressCallback | None = None,
     file_limits: FileLimits | None = None,
+    restore_purged: bool = False,
 ) -> InsertReport:
     """Index documents on the Ray cluster at `address` ("auto", "local", "HOST:6379", "ray://…").
 
@@ -66,7 +76,8 @@ async def insert_on_ray(
     them; "http://localhost:8000/v1" is then a server on each node. Files of prompts and of an
     ontology must lie at the same path on all nodes.
 
-    A document is read by one node; a shard is one document or several, of up to `shard_characters`.
+    A document is read by one node; a shard is one document or several, of up to `shard_characters`: by
+    default a quarter of what there is to read for each CPU, or 200,000 if that is less.
     Documents in the index are skipped: after an interruption, another call continues. Summaries
     are written at the end, from here. `ConfigError` without Ray, for limits of cost (no node can
     keep them alone), for a chunker, and for models that only a program can make.
@@ -78,16 +89,42 @@ async def insert_on_ray(
     engine = rag.engine
     if engine.chunker is not None:
         raise ConfigError("a chunker works on this machine only: open the index without it")
+    with connected_cluster(address) as ray:
+        return await _insert(
+            ray,
+            rag,
+            documents,
+            setup=setup or Setup(),
+            shard_characters=shard_characters,
+            progress=progress,
+            file_limits=file_limits,
+            restore_purged=restore_purged,
+        )
+
+
+async def _insert(
+    ray: Any,
+    rag: AsyncLightRAG,
+    documents: Given | Iterable[Given],
+    *,
+    setup: Setup,
+    shard_characters: int | None,
+    progress: ProgressCallback | None,
+    file_limits: FileLimits | None,
+    restore_purged: bool,
+) -> InsertReport:
+    """`insert_on_ray` on a connected cluster."""
+    engine = rag.engine
     await engine.record_models(overwrite=False)
     settings = await rag.admin.settings()
     settings |= await asyncio.to_thread(engine.index_settings)
-    plan = ShardPlan(settings, rag.options, setup or Setup())
+    plan = ShardPlan(settings, rag.options, setup)
     run = _ClusterInsert(engine, plan, progress)
     pending = run.new_documents(
-        engine.pending_documents(documents, run.unread, file_limits=file_limits)
+        engine.pending_documents(documents, run.unread, file_limits=file_limits),
+        restore_purged=restore_purged,
     )
-    with _cluster(address) as ray:
-        await run.insert(ray, shards(pending, shard_characters))
+    await run.insert(ray, shards(pending, cpus=_cpus(ray), characters=shard_characters))
     is_read_now = not reads_when_asked(settings)
     if is_read_now and engine.client.has_model("summarize") and not run.report.stopped:
         usage = await rag.admin.summarize()  # with the summaries of an interrupted call
@@ -102,14 +139,21 @@ async def insert_on_ray(
 
 
 def shards(
-    pending: Iterable[PendingDocument], characters: int
-) -> Iterator[tuple[PendingDocument, ...]]:
-    """The documents in their order, dealt into shards of so many characters or one document."""
+    pending: Iterable[PendingDocument], *, cpus: int, characters: int | None = None
+) -> Iterator[Shard]:
+    """The documents in their order, dealt into shards of so many characters or one document.
+
+    By default there are a few shards for each CPU; where there is more to read than the largest ones hold, that is
+    not known before all is read, and shards are of the largest size.
+    """
+    if characters is None:
+        count = SHARDS_OF_EACH_CPU * cpus
+        beginning, pending = _with_beginning(pending, count * LARGEST_SHARD)
+        characters = min(LARGEST_SHARD, -(-sum(map(_length, beginning)) // count))
     shard: list[PendingDocument] = []
     shard_length = 0
     for document in pending:
-        pages = document.document.pages or [document.document.text]
-        length = sum(len(page) for page in pages)
+        length = _length(document)
         if shard and shard_length + length > characters:
             yield tuple(shard)
             shard = []
@@ -120,29 +164,112 @@ def shards(
         yield tuple(shard)
 
 
-def make_shard(
-    plan: ShardPlan, documents: tuple[PendingDocument, ...]
-) -> tuple[bytes, InsertReport]:
+def _with_beginning(
+    pending: Iterable[PendingDocument], characters: int
+) -> tuple[list[PendingDocument], Iterator[PendingDocument]]:
+    """The first documents, of so many characters, and all documents."""
+    documents = iter(pending)
+    beginning: list[PendingDocument] = []
+    length = 0
+    for document in documents:
+        beginning.append(document)
+        length += _length(document)
+        if length >= characters:
+            break
+    return beginning, chain(beginning, documents)
+
+
+def _length(pending: PendingDocument) -> int:
+    """The characters of a document."""
+    return sum(map(len, pending.document.pages or [pending.document.text]))
+
+
+def make_shard(plan: ShardPlan, documents: Shard) -> tuple[bytes, InsertReport]:
     """On a node: the database of an index of these documents, without summaries, and its report."""
-    with tempfile.TemporaryDirectory(prefix="lightrag-jsonl-shard-") as scratch:
-        folder = Path(scratch)
-        with closing(SQLiteStore(folder)) as store:
-            adopt_settings(store, plan.settings)
-        arguments = index_arguments(replace(plan.setup, working_dir=folder))
-        arguments["options"] = plan.options
+    report = InsertReport()
 
-        async def insert() -> InsertReport:
-            async with AsyncLightRAG(**arguments) as rag:
-                indexing = rag.engine.indexing
-                try:
-                    return await indexing.insert(documents, tolerant=True, summarize=False)
-                except LightRAGError as error:  # the work until then is merged
-                    if error.report is None:
-                        raise
-                    return error.report
+    async def insert(rag: AsyncLightRAG) -> None:
+        nonlocal report
+        try:
+            report = await rag.engine.indexing.insert(documents, tolerant=True, summarize=False)
+        except LightRAGError as error:  # the work until then is merged
+            if error.report is None:
+                raise
+            report = error.report
 
-        report = asyncio.run(insert())
-        return (folder / FILE_NAME).read_bytes(), report
+    with tempfile.TemporaryDirectory(prefix=SHARD_PREFIX) as scratch:
+        return _on_a_node(plan, Path(scratch), insert), report
+
+
+def merge_shards(
+    plan: ShardPlan, *shards: tuple[bytes, InsertReport]
+) -> tuple[bytes, InsertReport]:
+    """On a node: the database of an index of all shards, and their reports together."""
+    report = InsertReport()
+    for _, shard_report in shards:
+        report = _joined_report(report, shard_report)
+
+    async def merge(rag: AsyncLightRAG) -> None:
+        with _stored_shards([database for database, _ in shards]) as stores:
+            await rag.engine.curation.merge_indexes(stores, replaces=True)
+
+    with tempfile.TemporaryDirectory(prefix=SHARD_PREFIX) as scratch:
+        return _on_a_node(plan, Path(scratch), merge), report
+
+
+def _on_a_node(
+    plan: ShardPlan, folder: Path, work: Callable[[AsyncLightRAG], Awaitable[None]]
+) -> bytes:
+    """The database of a new index in a folder, after some work on it."""
+    with closing(SQLiteStore(folder)) as store:
+        adopt_settings(store, plan.settings)
+    arguments = index_arguments(replace(plan.setup, working_dir=folder))
+    arguments["options"] = plan.options
+
+    async def run() -> None:
+        async with AsyncLightRAG(**arguments) as rag:
+            await work(rag)
+
+    asyncio.run(run())
+    return (folder / FILE_NAME).read_bytes()
+
+
+@contextlib.contextmanager
+def _stored_shards(databases: Sequence[bytes]) -> Iterator[list[SQLiteStore]]:
+    """The stores of databases, in temporary folders."""
+    with tempfile.TemporaryDirectory(prefix=SHARD_PREFIX) as scratch, ExitStack() as open_stores:
+        stores: list[SQLiteStore] = []
+        for number, database in enumerate(databases):
+            folder = Path(scratch) / str(number)
+            folder.mkdir()
+            (folder / FILE_NAME).write_bytes(database)
+            store = SQLiteStore(folder, create=False)
+            stores.append(open_stores.enter_context(closing(store)))
+        yield stores
+
+
+def _joined_report(first: InsertReport, second: InsertReport) -> InsertReport:
+    """The first report, with what the second says of failures and costs."""
+    return replace(
+        first,
+        failures=(*first.failures, *second.failures),
+        shortened=(*first.shortened, *second.shortened),
+        usage=first.usage + second.usage,
+        extraction=first.extraction + second.extraction,
+        stopped=first.stopped or second.stopped,
+    )
+
+
+def _finished(ray: Any, tasks: Sequence[Any]) -> list[Any]:
+    """The tasks that have ended, once at least one has."""
+    ray.wait(tasks, num_returns=1, fetch_local=False)
+    ended, _ = ray.wait(tasks, num_returns=len(tasks), timeout=0, fetch_local=False)
+    return list(ended)
+
+
+def _cpus(ray: Any) -> int:
+    """The CPUs of the cluster now, at least one."""
+    return max(1, int(ray.cluster_resources().get("CPU", 1)))
 
 
 class _ClusterInsert:
@@ -154,13 +281,19 @@ class _ClusterInsert:
         self._engine = engine
         self._plan = plan
         self._progress = progress
+        self._touched: set[GraphKey] = set()
         self._dealt = 0
         self._merged = 0
 
-    def new_documents(self, pending: Iterable[PendingDocument]) -> Iterator[PendingDocument]:
-        """The documents that differ from the index; of several with one id, the last one counts."""
+    def new_documents(
+        self, pending: Iterable[PendingDocument], *, restore_purged: bool
+    ) -> Iterator[PendingDocument]:
+        """The documents that differ from the index; of several with one id, the last one counts. What was
+        purged stays out, unless `restore_purged`.
+        """
         with self._engine.store.view() as view:
             contents = {document.id: document.content for document in view.documents()}
+            marks = set() if restore_purged else view.purge_marks()
         for pending_document in pending:
             try:
                 waiting = storable(pending_document)
@@ -169,36 +302,48 @@ class _ClusterInsert:
                 name = document.id or document.source or ""
                 self.unread.append(Failure(name, None, str(error)))
                 continue
-            row = incoming_document(waiting).document
-            if contents.get(row.id) == row.content:
+            incoming = incoming_document(waiting)
+            row = incoming.document
+            if marks and text_mark(incoming.pages) in marks:
+                self.report = replace(self.report, purged=(*self.report.purged, row.id))
+            elif contents.get(row.id) == row.content:
                 self.report = replace(self.report, unchanged=(*self.report.unchanged, row.id))
             else:
                 contents[row.id] = row.content
                 yield waiting
 
-    async def insert(self, ray: Any, waiting_shards: Iterator[tuple[PendingDocument, ...]]) -> None:
-        """Deal out the waiting shards, and merge each on arrival, until all are merged."""
-        task = ray.remote(max_retries=RETRIES)(make_shard)
+    async def insert(self, ray: Any, waiting_shards: Iterator[Shard]) -> None:
+        """Deal out the waiting shards, and merge each on arrival, until all are merged; several that arrive
+        together, while others were merged here, are merged by a node first.
+        """
+        make = ray.remote(max_retries=RETRIES)(make_shard)
+        merge = ray.remote(max_retries=RETRIES)(merge_shards)
         plan = ray.put(self._plan)
-        running: dict[Any, tuple[PendingDocument, ...]] = {}
+        running: dict[
+            Any, dict[Any, Shard]
+        ] = {}  # by task: the shards in its result, by their tasks
         while True:
-            resources = ray.cluster_resources()
-            cpus = max(1, int(resources.get("CPU", 1)))
-            while len(running) < SHARDS_PER_CPU * cpus and not self.report.stopped:
+            while len(running) < SHARDS_PER_CPU * _cpus(ray) and not self.report.stopped:
                 shard = next(waiting_shards, None)
                 if shard is None:
                     break
-                running[task.remote(plan, shard)] = shard
+                task = make.remote(plan, shard)
+                running[task] = {task: shard}
                 self._dealt += 1
             self._show_progress()
             if not running:
                 return
-            finished_tasks, _ = await asyncio.to_thread(ray.wait, list(running), num_returns=1)
-            finished = finished_tasks[0]
-            await self._take(ray, finished, running.pop(finished))
+            finished = await asyncio.to_thread(_finished, ray, list(running))
+            shard_tasks = [task for task in finished if task in running[task]]
+            if len(shard_tasks) >= MERGED_ON_A_NODE:
+                together = {task: running.pop(task)[task] for task in shard_tasks}
+                running[merge.remote(plan, *together)] = together
+            for task in finished:
+                if task in running:
+                    await self._take(ray, task, running.pop(task))
 
-    async def _take(self, ray: Any, finished: Any, shard: tuple[PendingDocument, ...]) -> None:
-        """Merge a finished shard; after too many dead nodes, the documents become failures."""
+    async def _take(self, ray: Any, finished: Any, shards_by_task: Mapping[Any, Shard]) -> None:
+        """Merge the result of a task here; after too many dead nodes, the documents become failures."""
         try:
             database, report = await asyncio.to_thread(ray.get, finished)
         except ray.exceptions.RayTaskError as error:
@@ -206,36 +351,32 @@ class _ClusterInsert:
                 raise error.cause from error
             raise LightRAGError(f"a node of the cluster failed: {error.cause!r}") from error
         except ray.exceptions.RayError as error:
+            if len(shards_by_task) > 1:  # one of them is lost
+                for task, shard in shards_by_task.items():
+                    await self._take(ray, task, {task: shard})
+                return
             message = f"the shard was lost {RETRIES + 1} times: {error}"
             reason, _, _ = message.partition("\n")
-            for pending in shard:
+            for pending in shards_by_task[finished]:
                 document_id = pending.document.id or ""
                 self.unread.append(Failure(document_id, None, reason))
         else:
             await self._merge(database, report)
-        self._merged += 1
+        self._merged += len(shards_by_task)
 
     async def _merge(self, database: bytes, report: InsertReport) -> None:
-        """Merge the database of a shard, and add the shard's report to the report."""
-        with tempfile.TemporaryDirectory(prefix="lightrag-jsonl-merge-") as scratch:
-            folder = Path(scratch)
-            (folder / FILE_NAME).write_bytes(database)
-            with closing(SQLiteStore(folder, create=False)) as store:
-                merged = await self._engine.curation.merge_indexes(
-                    [store], replaces=True, restores=True
-                )
-        total = self.report
+        """Merge the database of shards, and add their report to the report."""
+        with _stored_shards([database]) as stores:
+            merged = await self._engine.curation.merge_indexes(
+                stores, replaces=True, restores=True, touched=self._touched
+            )
+        counts = Counter(kind for kind, _ in self._touched)
         self.report = replace(
-            total,
-            documents=(*total.documents, *merged.documents),
-            chunks=total.chunks + merged.chunks,
-            entities=total.entities + merged.entities,
-            relations=total.relations + merged.relations,
-            failures=(*total.failures, *report.failures),
-            shortened=(*total.shortened, *report.shortened),
-            usage=total.usage + report.usage,
-            extraction=total.extraction + report.extraction,
-            stopped=total.stopped or report.stopped,
+            _joined_report(self.report, report),
+            documents=(*self.report.documents, *merged.documents),
+            chunks=self.report.chunks + merged.chunks,
+            entities=counts["entity"],
+            relations=counts["relation"],
         )
 
     def _show_progress(self) -> None:
@@ -255,8 +396,10 @@ class _ClusterInsert:
 
 
 @contextlib.contextmanager
-def _cluster(address: str) -> Iterator[Any]:
-    """Ray, connected to a cluster; an earlier connection is used, and stays."""
+def connected_cluster(address: str) -> Iterator[Any]:
+    """Ray, connected to a cluster; an earlier connection is used, and stays. `ConfigError` without Ray, or
+    if there is no cluster; then nothing of the attempt is left.
+    """
     try:
         import ray
     except ImportError as error:
@@ -270,7 +413,8 @@ def _cluster(address: str) -> Iterator[Any]:
             connection = socket.create_connection((host, int(port)), CONNECT_TIMEOUT)
             connection.close()
         ray.init(address, log_to_driver=False, logging_level=logging.ERROR)
-    except (OSError, ValueError) as error:
+    except Exception as error:  # Ray raises a plain one if a node does not start in time
+        ray.shutdown()
         raise ConfigError(f"no Ray cluster at {address!r}: {error}") from error
     try:
         yield ray

@@ -39,6 +39,9 @@ question; `ask` answers one, with numbered sources; `entity` shows an entity by 
 `source` reads a page of a document; `documents` lists the documents; `communities` lists the parts of the \
 graph, each with a report if one was written. A result that was cut off to \
 its token budget says how to get the rest."""
+PURGED = (
+    "the text was purged from this index: `lightrag-jsonl insert --restore-purged` brings it back"
+)
 NOTES = {
     "en": {
         "more": "({left} more: call again with start={start})",
@@ -283,6 +286,8 @@ class Tools:
         document_ids = report.documents or report.unchanged
         if not document_ids:
             reasons = [*problems, report.stopped]
+            if report.purged:
+                reasons.append(PURGED)
             raise ToolError("; ".join(reasons).strip("; "))
         summary = f"documents: {', '.join(document_ids)}; entities: {report.entities}"
         return "\n".join([summary, *problems])

@@ -4,7 +4,7 @@ import glob
 import itertools
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import redirect_stdout, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, redirect_stdout, suppress
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -43,12 +43,13 @@ from lightrag_jsonl.cli.output import (
     money_words,
     one_line,
     priced_words,
+    purged_notes,
     shown_path,
     skipped_notes,
     table,
 )
 from lightrag_jsonl.cli.watching import FileChanges, file_stamps, watched_changes
-from lightrag_jsonl.cluster import insert_on_ray
+from lightrag_jsonl.cluster import connected_cluster, insert_on_ray
 from lightrag_jsonl.core.claims import GraphDifference
 from lightrag_jsonl.core.encoding import decoded
 from lightrag_jsonl.core.index_reports import FileNote, ReadingState, SkippedFile
@@ -159,12 +160,14 @@ def read_stdin() -> str:
         is_flag=True,
     ),
     further("--ray", "Index on the Ray cluster at this address (HOST:6379, auto, local)."),
+    further("--shard-characters", "With --ray: characters that a node reads at a time.", POSITIVE),
     read_mode,
     read_chunks,
     reading_options,
     limit_options,
     file_limit_options,
     option("--id", "The document's id (for one text)."),
+    further("--restore-purged", "Bring back texts that were purged from the index.", is_flag=True),
 )
 def insert_command(
     setup: Setup,
@@ -177,8 +180,10 @@ def insert_command(
     yes: bool,
     max_tokens: int | None,
     ray: str | None,
+    shard_characters: int | None,
     read: ReadMode | None,
     file_limits: FileLimits,
+    restore_purged: bool,
     index_options: Parameters,
 ) -> CommandOutput:
     """Read files, folders or a text from stdin (-) into an index.
@@ -194,6 +199,7 @@ def insert_command(
     """
     _check_combination(
         ray=ray is not None,
+        shard_characters=shard_characters is not None,
         sync=sync,
         upgrade=upgrade,
         allow_empty=allow_empty,
@@ -206,13 +212,28 @@ def insert_command(
     watched = _watched_paths(sources) if watch else []
     look = partial(file_stamps, watched, file_limits, sees=watch and _sees(setup))
     first_stamps = look()
-    with open_index(setup, index_options, create=True) as rag:
+    cluster = nullcontext() if ray is None else _connected(ray)
+    with cluster, open_index(setup, index_options, create=True) as rag:
         if ray is None:
-            insert = partial(rag.insert, sync=sync, allow_empty=allow_empty, read=read)
-            report = _reported(partial(insert, sources, file_limits=file_limits))
+            insert = partial(
+                rag.insert,
+                sync=sync,
+                allow_empty=allow_empty,
+                read=read,
+                file_limits=file_limits,
+                restore_purged=restore_purged,
+            )
+            report = _reported(partial(insert, sources))
         else:
             rag.run(lambda loop_rag: loop_rag.engine.record_read_mode(read))
-            report = _inserted_on_ray(rag, sources, ray, setup=setup, file_limits=file_limits)
+            insert_on_cluster = partial(
+                insert_on_ray,
+                setup=setup,
+                file_limits=file_limits,
+                shard_characters=shard_characters,
+                restore_purged=restore_purged,
+            )
+            report = _inserted_on_ray(rag, sources, ray, insert_on_cluster)
         output = _output(rag, report, "no documents were inserted")
         if watch and not report.stopped:
             emit(f"inserted: {len(report.documents)}; watching, Ctrl-C ends", err=True)
@@ -225,11 +246,20 @@ def insert_command(
 
 
 def _check_combination(
-    *, ray: bool, sync: bool, upgrade: bool, allow_empty: bool, watch: bool, id: bool
+    *,
+    ray: bool,
+    shard_characters: bool,
+    sync: bool,
+    upgrade: bool,
+    allow_empty: bool,
+    watch: bool,
+    id: bool,
 ) -> None:
     """Raise `UsageError` for given options of `insert` that exclude each other."""
     if ray and (sync or upgrade):
         raise click.UsageError("--ray cannot be combined with --sync or --upgrade")
+    if shard_characters and not ray:
+        raise click.UsageError("--shard-characters belongs to --ray")
     if allow_empty and not sync:
         raise click.UsageError("--allow-empty belongs to --sync")
     if watch and (ray or upgrade or id):
@@ -308,17 +338,24 @@ def _single_document(
     return replace(loaded[0], id=id)
 
 
+@contextmanager
+def _connected(address: str) -> Iterator[None]:
+    """A connection to a cluster, before an index is made. Ray reports on stdout, which is for the output."""
+    with ExitStack() as connection:
+        with redirect_stdout(sys.stderr):
+            connection.enter_context(connected_cluster(address))
+        yield
+
+
 def _inserted_on_ray(
     rag: LightRAG,
     sources: InputDocument | list[InputDocument],
     address: str,
-    *,
-    setup: Setup,
-    file_limits: FileLimits,
+    insert_on_cluster: Callable[..., Any],
 ) -> InsertReport:
     # Ray reports dead nodes on stdout, which is for the output of the command.
     with progress_bars(None) as progress, redirect_stdout(sys.stderr):
-        insert = partial(insert_on_ray, setup=setup, progress=progress, file_limits=file_limits)
+        insert = partial(insert_on_cluster, progress=progress)
         return _reported(partial(rag.run, insert, sources, address))
 
 
@@ -436,6 +473,7 @@ def _report_notes(rag: LightRAG, report: InsertReport, go_on: str) -> Iterator[s
     folder = rag.working_dir
     yield from skipped_notes(report.skipped)
     yield from file_notes(report.notes)
+    yield from purged_notes(report.purged)
     if report.extraction.rejections:
         yield f"rejected lines: lightrag-jsonl rejections -w {folder}"
     if report.difference is not None:

@@ -246,6 +246,9 @@ read_chunks = further(
     "With --read asked: how many chunks are read for a question (default 8).",
     NON_NEGATIVE,
 )
+restore_purged = option(
+    "--restore-purged", "Bring back what was purged from the index.", is_flag=True
+)
 limit_options = together(
     further(
         "--concurrency max_concurrent_calls",

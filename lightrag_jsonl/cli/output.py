@@ -25,6 +25,7 @@ LEAST_COLUMNS = 16  # of such a cell, where a terminal is too narrow for the tab
 GAP = "  "  # between columns
 LONGEST_LIST = 3  # items; of a longer list in a field, the number is shown
 SHOWN_REASONS = 20
+PURGED = "purged from this index earlier; --restore-purged brings it back"
 SHOWN_PATHS = 3  # of the files with one reason
 
 
@@ -320,6 +321,11 @@ def _reason_without_path(failure: Failure) -> str:
 def skipped_notes(skipped: Sequence[SkippedFile]) -> Iterator[str]:
     """The skipped files in folders, a line for each reason."""
     yield from _grouped_notes("skipped", [(item.path, item.reason) for item in skipped])
+
+
+def purged_notes(purged: Sequence[str]) -> Iterator[str]:
+    """A line on the documents that stay out, since they were purged from the index."""
+    yield from _grouped_notes("left out", [(id, PURGED) for id in purged])
 
 
 def file_notes(notes: Sequence[FileNote]) -> Iterator[str]:

@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Final, get_args
 
@@ -21,8 +22,9 @@ from lightrag_jsonl.cli.options import (
     models,
     option,
     reading_options,
+    restore_purged,
 )
-from lightrag_jsonl.cli.output import one_line, skipped_notes
+from lightrag_jsonl.cli.output import one_line, purged_notes, skipped_notes
 from lightrag_jsonl.core.address import as_address
 from lightrag_jsonl.core.text import counted
 from lightrag_jsonl.core.types import ModelTask
@@ -128,6 +130,7 @@ def batch_group() -> None:
     models,
     reading_options,
     option("--reasoning", "Use the parameters of reasoning models.", is_flag=True),
+    restore_purged,
     option(
         "--poll-seconds",
         f"Seconds between two looks at a batch (default {POLL_SECONDS:.0f}).",
@@ -141,6 +144,7 @@ def run_batches(
     setup: Setup,
     files: tuple[str, ...],
     reasoning: bool,
+    restore_purged: bool,
     poll_seconds: float,
     index_options: Parameters,
 ) -> CommandOutput:
@@ -152,9 +156,18 @@ def run_batches(
     sources = find_sources(files) if files else []
     with open_index(setup, index_options, create=bool(files)) as rag:
         report = rag.run(
-            run_batch, sources, reasoning=reasoning, poll_seconds=poll_seconds, show=_show_batch
+            run_batch,
+            sources,
+            reasoning=reasoning,
+            restore_purged=restore_purged,
+            poll_seconds=poll_seconds,
+            show=_show_batch,
         )
-    notes = [*skipped_notes(report.skipped), *_failed_requests(report.failed)]
+    notes = [
+        *skipped_notes(report.skipped),
+        *purged_notes(report.purged),
+        *_failed_requests(report.failed),
+    ]
     return CommandOutput(
         value=report,
         status=INCOMPLETE if report.failed else 0,
@@ -179,6 +192,7 @@ def _failed_requests(failed: Sequence[tuple[str, str]]) -> list[str]:
     models,
     reading_options,
     option("--reasoning", "Use the parameters of reasoning models.", is_flag=True),
+    restore_purged,
     name="export",
     group=batch_group,
 )
@@ -187,6 +201,7 @@ def export_requests(
     files: tuple[str, ...],
     output: Path,
     reasoning: bool,
+    restore_purged: bool,
     index_options: Parameters,
 ) -> CommandOutput:
     """Write the requests of the next round, after adding FILES, if any, to the pending documents.
@@ -195,8 +210,9 @@ def export_requests(
     """
     sources = find_sources(files) if files else []
     with open_index(setup, index_options, create=bool(files)) as rag:
-        report = rag.run(export_batch, output, sources, reasoning=reasoning)
-    notes = list(skipped_notes(report.skipped))
+        export = partial(export_batch, reasoning=reasoning, restore_purged=restore_purged)
+        report = rag.run(export, output, sources)
+    notes = [*skipped_notes(report.skipped), *purged_notes(report.purged)]
     return CommandOutput(report, notes=notes, failures=report.failures)
 
 
@@ -232,8 +248,8 @@ def copy_command(source: str, target: str) -> CommandOutput:
         return CommandOutput(copy_index(source, target, progress=progress))
 
 
-@command(click.argument("folder", type=DIRECTORY), models)
-def import_command(setup: Setup, folder: Path) -> CommandOutput:
+@command(click.argument("folder", type=DIRECTORY), models, restore_purged)
+def import_command(setup: Setup, folder: Path, restore_purged: bool) -> CommandOutput:
     """Import an index of LightRAG or nano-graphrag.
 
     FOLDER is the working directory of LightRAG or nano-graphrag. Documents, chunks, entities and
@@ -243,8 +259,8 @@ def import_command(setup: Setup, folder: Path) -> CommandOutput:
     read_folder(folder)  # fails before an index is created
     create = recorded_settings(setup.working_dir) is None
     with open_index(setup, create=create) as rag:
-        report = rag.run(import_index, folder)
-    notes = report.not_imported[:MAX_NOTES]
+        report = rag.run(import_index, folder, restore_purged=restore_purged)
+    notes = [*report.not_imported[:MAX_NOTES], *purged_notes(report.purged)]
     return CommandOutput(report, notes=notes, failures=report.failures)
 
 
@@ -281,7 +297,7 @@ def export_command(rag: LightRAG, file: str, graph_format: GraphFormat | None) -
     click.argument("indexes", nargs=-1, required=True),
     models,
     option("--summarize", "Then let the model write the summaries that are due.", is_flag=True),
-    option("--restore-purged", "Bring back documents that were purged here.", is_flag=True),
+    restore_purged,
 )
 def merge_command(
     setup: Setup, indexes: tuple[str, ...], summarize: bool, restore_purged: bool
@@ -310,11 +326,7 @@ def merge_command(
     notes: list[str] = []
     if report.summaries_due:
         notes.append(f"due: {counted(report.summaries_due, 'summaries')}; --summarize writes them")
-    if report.purged:
-        notes.append(
-            f"purged here and left out: {counted(len(report.purged), 'documents')}; --restore-purged brings "
-            "such documents back"
-        )
+    notes += purged_notes(report.purged)
     if report.pending:
         notes.append(
             f"{report.pending:,} pending documents were not merged; `resume` them and merge again"

@@ -131,6 +131,10 @@ class UnavailableError(StorageError):
     """
 
 
+class TimedOutError(StorageError):
+    """A statement took longer than the address of the database allows; to repeat it at once takes as long."""
+
+
 class ConnectionLostError(UnavailableError):
     """The database went away during a reading, which can be done again."""
 

@@ -45,6 +45,7 @@ class InsertReport:
 
     - `documents`: the ids of new or changed documents, now visible to searches.
     - `unchanged`: the ids of documents already in the index.
+    - `purged`: the ids of documents that were left out, since their texts were purged from the index.
     - `deleted`: the ids of documents whose files are gone.
     - `skipped`: the unread files in the folders: links, pipes and devices.
     - `shortened`: the chunks that are too long for the embedder, which reads only the beginning;
@@ -56,6 +57,7 @@ class InsertReport:
 
     documents: tuple[str, ...] = ()
     unchanged: tuple[str, ...] = ()
+    purged: tuple[str, ...] = ()
     chunks: int = 0
     entities: int = 0
     relations: int = 0

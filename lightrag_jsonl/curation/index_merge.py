@@ -56,7 +56,7 @@ class _MergePlan:
     documents: list[tuple[SourceIndex, StoredDocument]] = field(default_factory=list)
     unchanged: list[tuple[SourceIndex, StoredDocument]] = field(default_factory=list)
     purged: dict[str, list[str]] = field(default_factory=dict)  # ids by location of the source
-    restored_marks: set[str] = field(default_factory=set)
+    marks: set[str] = field(default_factory=set)  # of purges in the sources
     pending: int = 0
 
 
@@ -113,9 +113,13 @@ class _CacheOnly(UsageMeter):
 
 
 async def merge_indexes(
-    writer: IndexWriter, sources: Sequence[SourceIndex], progress: ProgressCallback | None = None
+    writer: IndexWriter,
+    sources: Sequence[SourceIndex],
+    progress: ProgressCallback | None = None,
+    touched: set[GraphKey] | None = None,
 ) -> MergeReport:
-    """Merge the sources into the index of the writer; no model is asked.
+    """Merge the sources into the index of the writer; no model is asked. Created and changed entities and
+    relations are added to `touched`.
 
     All conflicts are found before anything is written: `SettingsError` for an index that was built
     with other parts, `ConfigError` for a document with two versions, or for contradicting merges
@@ -126,14 +130,12 @@ async def merge_indexes(
     answers = 0
     for source in sources:
         answers += await _copy_answers(writer, source, plan.purged.get(source.location, ()))
-    if plan.restored_marks:
-        await write(
-            writer.store, lambda transaction: transaction.delete_purge_marks(plan.restored_marks)
-        )
+    if plan.marks:
+        await write(writer.store, lambda transaction: transaction.put_purge_marks(plan.marks))
     if plan.aliases != await read(writer.store, lambda view: view.aliases()):
         await writer.commit(partial(plan_renaming, lambda view: plan.aliases))
     deferred: set[GraphKey] = set()
-    rows: set[GraphKey] = set()
+    rows: set[GraphKey] = set() if touched is None else touched
     contributing: dict[str, SourceIndex] = {}  # by location
     chunks = 0
     documents = 0
@@ -144,6 +146,7 @@ async def merge_indexes(
         change = await writer.commit(group.plan, meter=_CacheOnly(), deferred=deferred)
         for kind in GRAPH_KINDS:
             rows.update([(kind, row) for row in change.graph.rows(kind)])
+            rows.difference_update([(kind, row) for row in change.graph.rows(kind, gone=True)])
         contributing |= group.sources
         chunks += len(change.chunks)
         documents += len(group.documents)
@@ -177,14 +180,24 @@ def _plan_merge(writer: IndexWriter, sources: Sequence[SourceIndex], view: Store
         plan.aliases = _joint_aliases(plan.aliases, source, location)
         _plan_documents_of(source, plan, versions, marks)
         plan.pending += len(source.view.pending())
+    plan.marks = _marks_of(sources, view)
     return plan
+
+
+def _marks_of(sources: Sequence[SourceIndex], view: StoreView) -> set[str]:
+    """The marks of purges in whole sources, but those of documents that are in the index."""
+    whole_sources = [source for source in sources if source.document_ids is None]
+    marks = set().union(*[source.view.purge_marks() for source in whole_sources])
+    for document in view.documents() if marks else ():
+        marks -= purge_marks(document.id, view.pages([document.id]))
+    return marks
 
 
 def _plan_documents_of(
     source: SourceIndex, plan: _MergePlan, versions: dict[str, tuple[str, str]], marks: set[str]
 ) -> None:
     """Add the documents of a source to the plan; `versions` holds content and location by id, `marks` what
-    purged documents have left.
+    documents have left that were purged from the index.
     """
     locations_by_id: dict[str, str] = {}  # of conflicting versions
     for document in source.view.documents(source.document_ids):
@@ -192,11 +205,11 @@ def _plan_documents_of(
         if content == document.content:
             plan.unchanged.append((source, document))
             continue
-        if left_marks := marks & purge_marks(document.id, document.content):
-            if not source.restores:
+        if marks and not source.restores:
+            pages = source.view.pages([document.id])
+            if marks & purge_marks(document.id, pages):
                 plan.purged.setdefault(source.location, []).append(document.id)
                 continue
-            plan.restored_marks |= left_marks
         if location and not source.replaces:
             locations_by_id[document.id] = location
         versions[document.id] = (document.content, source.location)

@@ -14,7 +14,7 @@ from lightrag_jsonl.curation.edits import Edit, edit_document
 from lightrag_jsonl.curation.homonyms import plan_rejoining, plan_separating
 from lightrag_jsonl.curation.index_merge import SourceIndex, merge_indexes
 from lightrag_jsonl.indexing.commits import IndexWriter, plan_documents
-from lightrag_jsonl.indexing.merging import IndexChange
+from lightrag_jsonl.indexing.merging import GraphKey, IndexChange
 from lightrag_jsonl.indexing.progress import ProgressCallback
 from lightrag_jsonl.storage.store import Store, read
 from lightrag_jsonl.storage.views import StoreView
@@ -71,11 +71,12 @@ class CurationPipeline:
         replaces: bool = False,
         restores: bool = False,
         progress: ProgressCallback | None = None,
+        touched: set[GraphKey] | None = None,
     ) -> MergeReport:
         """Add the documents of other indexes: all, or only those with these ids.
 
         With `replaces`, they take the place of other versions here; with `restores`, those that were
-        purged here come back.
+        purged here come back. What was created or changed is added to `touched`.
         """
         with ExitStack() as stack:
             sources = [
@@ -89,7 +90,7 @@ class CurationPipeline:
                 for store in stores
             ]
             async with self._writer.exclusive():
-                return await merge_indexes(self._writer, sources, progress)
+                return await merge_indexes(self._writer, sources, progress, touched)
 
     async def check(self, *, full: bool = False) -> list[str]:
         """The problems of the stored data, in words.

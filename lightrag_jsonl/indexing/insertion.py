@@ -1,7 +1,7 @@
 """Inserts documents: reads them side by side, and commits them in the order of arrival."""
 
 import logging
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from operator import methodcaller
@@ -88,11 +88,17 @@ class Insertion:
         self.accepted = 0  # documents that wait in the store now, or are there already
 
     async def insert(
-        self, pending_documents: Iterable[PendingDocument], *, tolerant: bool
+        self,
+        pending_documents: Iterable[PendingDocument],
+        *,
+        tolerant: bool,
+        purge_marks: Collection[str] = (),
     ) -> InsertReport:
-        """Index documents; a single document that cannot be indexed raises, unless `tolerant`."""
+        """Index documents, without those whose texts left the marks of a purge; a single document that
+        cannot be indexed raises, unless `tolerant`.
+        """
         with span("lightrag_jsonl.insert") as open_span:
-            await self._index(self._prepared(pending_documents))
+            await self._index(self._prepared(pending_documents, purge_marks))
             open_span.add({"lightrag_jsonl.documents": len(self._outcome.documents)})
         refusal = self._outcome.refusal
         if refusal is not None and self._outcome.received == 1 and not tolerant:
@@ -119,7 +125,7 @@ class Insertion:
     # ── documents to read ───────────────────────────────────────────────────────
 
     async def _prepared(
-        self, pending_documents: Iterable[PendingDocument]
+        self, pending_documents: Iterable[PendingDocument], purge_marks: Collection[str]
     ) -> AsyncIterator[IncomingDocument]:
         """The documents that have chunks to read, or records to add."""
         for received in pending_documents:
@@ -129,6 +135,8 @@ class Insertion:
             if pending is None:
                 continue
             document = incoming_document(pending)
+            if self._outcome.is_purged(document, purge_marks):
+                continue
             if document.id in self._queue:  # an earlier version, to be replaced by this document
                 await self._commit_groups()
             try:

@@ -2,7 +2,7 @@
 
 import logging
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 
 from lightrag_jsonl.core.errors import ConfigError
@@ -12,7 +12,7 @@ from lightrag_jsonl.core.types import Document, ExtractionReport, Failure
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.indexing.incoming import IncomingDocument, storable
 from lightrag_jsonl.indexing.merging import IndexChange
-from lightrag_jsonl.storage.rows import PendingDocument
+from lightrag_jsonl.storage.rows import PendingDocument, text_mark
 from lightrag_jsonl.storage.status import ALL_REFUSED
 
 BLANK_DOCUMENT = "the document has no text"
@@ -27,6 +27,7 @@ class InsertOutcome:
     received: int = 0
     documents: list[str] = field(default_factory=list)
     unchanged: list[str] = field(default_factory=list)
+    purged: list[str] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     shortened: list[Failure] = field(default_factory=list)
     notes: list[FileNote] = field(default_factory=list)
@@ -48,6 +49,13 @@ class InsertOutcome:
             return storable_document
         self.failures.append(Failure(document.id or "", None, BLANK_DOCUMENT))
         return None
+
+    def is_purged(self, document: IncomingDocument, marks: Collection[str]) -> bool:
+        """Whether the text of a document is one of those that left the marks of a purge."""
+        is_purged = bool(marks) and text_mark(document.pages) in marks
+        if is_purged:
+            self.purged.append(document.id)
+        return is_purged
 
     def refuse(self, document: Document, error: ConfigError) -> None:
         """Add a document that cannot be indexed."""
@@ -85,6 +93,7 @@ class InsertOutcome:
         return InsertReport(
             documents=tuple(sorted(self.documents)),
             unchanged=tuple(sorted(self.unchanged)),
+            purged=tuple(sorted(self.purged)),
             chunks=chunks,
             entities=len(self.entities),
             relations=len(self.relations),

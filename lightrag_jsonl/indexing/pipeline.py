@@ -93,9 +93,10 @@ class IndexPipeline:
         progress: ShowProgress = None,
         tolerant: bool = False,
         summarize: bool = True,
+        restore_purged: bool = False,
     ) -> InsertReport:
         """Index documents: an unchanged document (same id and content) is skipped, a changed one
-        replaces the stored version.
+        replaces the stored version, and one whose text was purged stays out, unless `restore_purged`.
 
         A document that cannot be indexed is a failure in the report; a single such document raises
         `ConfigError`, unless `tolerant`. Without `summarize`, summaries stay due.
@@ -103,7 +104,14 @@ class IndexPipeline:
         with progress_bars(progress) as show:
             async with self.writer.exclusive():
                 insertion = await self._insertion_of_documents(show, summarize=summarize)
-                return await insertion.insert(pending_documents, tolerant=tolerant)
+                marks = await self._purge_marks(restore_purged=restore_purged)
+                return await insertion.insert(
+                    pending_documents, tolerant=tolerant, purge_marks=marks
+                )
+
+    async def _purge_marks(self, *, restore_purged: bool) -> set[str]:
+        """The marks of purges that keep documents out: none, if what was purged is to come back."""
+        return set() if restore_purged else await read(self._store, methodcaller("purge_marks"))
 
     async def resume(
         self, *, job: str | None = None, progress: ShowProgress = None
@@ -215,24 +223,26 @@ class IndexPipeline:
         return await read(self._store, find)
 
     async def defer(
-        self, pending_documents: Iterable[PendingDocument]
-    ) -> tuple[list[str], list[Failure]]:
+        self, pending_documents: Iterable[PendingDocument], *, restore_purged: bool = False
+    ) -> InsertOutcome:
         """Let new and changed documents wait, without reading them; their pictures are read.
 
-        Returns the ids of unchanged documents, and the failures of unreadable documents.
+        Returns the ids of unchanged and of purged documents, and the failures of unreadable ones.
         """
         outcome = InsertOutcome()
         async with self.writer.exclusive():
+            marks = await self._purge_marks(restore_purged=restore_purged)
             waiting: list[PendingDocument] = []
             for received in pending_documents:
                 readable = received
                 if received.document.pictures and self._client.has_model("see"):
                     readable, _ = await read_pictures(received, self._client, UsageMeter())
                 pending = outcome.storable_document(readable)
-                if pending is not None:
-                    waiting.append(pending)
+                if pending is None or outcome.is_purged(incoming_document(pending), marks):
+                    continue
+                waiting.append(pending)
             outcome.unchanged += await write(self._store, partial(_defer, waiting))
-        return outcome.unchanged, outcome.failures
+        return outcome
 
     def pending_work(self) -> Iterator[tuple[PendingDocument | StoredDocument, tuple[Chunk, ...]]]:
         """Waiting documents with the chunks to read, then stored ones with their unfinished chunks."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from lightrag_jsonl.indexing.commits import IndexWriter, plan_documents
+from lightrag_jsonl.indexing.incoming import incoming_document
 from lightrag_jsonl.indexing.merging import IndexChange, RewrittenState
 from lightrag_jsonl.storage.opening import copy_of_state, open_store
 from lightrag_jsonl.storage.rows import purge_marks
@@ -40,19 +41,25 @@ class Purging:
         """Add the purge to the change that deletes the documents."""
         change.purge = self._names | _entity_names(change, view)
         change.rewritten_states = self._states
-        for document in view.documents(self._ids) if self._ids else ():
-            self._marks |= purge_marks(document.id, document.content)
+        self._add_marks(view, self._ids)
         change.purge_marks = self._marks
+
+    def _add_marks(self, view: StoreView, ids: Collection[str]) -> None:
+        """Add what the visible and waiting documents with these ids leave, in a purge of documents by id."""
+        if not self._ids:
+            return
+        for stored in view.documents(ids):
+            self._marks |= purge_marks(stored.id, view.pages([stored.id]))
+        for waiting in view.pending(ids):
+            if not waiting.is_file:  # its text is not known yet
+                document = incoming_document(waiting)
+                self._marks |= purge_marks(document.id, document.pages)
 
     def _ids_in(self, state: SavedState, view: StoreView) -> set[str]:
         """The documents to purge from a state."""
         documents = view.documents_at(state)
         if self._ids:
-            purged_ids = {id for id in self._ids if id in documents}
-            for id in purged_ids:
-                content, _ = documents[id]
-                self._marks |= purge_marks(id, content)
-            return purged_ids
+            return {id for id in self._ids if id in documents}
         present = {
             document.id: (document.content, document.created_at) for document in view.documents()
         }
@@ -74,6 +81,7 @@ class Purging:
         def plan(view: StoreView) -> IndexChange:
             change = plan_documents((), ids, view)
             self._names |= _entity_names(change, view)
+            self._add_marks(view, ids)
             return change
 
         await writer.commit(plan)

@@ -157,6 +157,7 @@ class AsyncLightRAG:
         progress: ShowProgress = None,
         readers: "Readers | None" = None,
         file_limits: FileLimits | None = None,
+        restore_purged: bool = False,
     ) -> InsertReport:
         """Index texts (`str`), files and folders (`Path`) and `Document`s.
 
@@ -170,7 +171,8 @@ class AsyncLightRAG:
         reading one file.
 
         A document with the id and content of an indexed document is skipped; with the id and a new
-        content it replaces the indexed document. A bar for each stage is shown in a terminal and in
+        content it replaces the indexed document. A text that was purged stays out and is named in the
+        report, unless `restore_purged`. A bar for each stage is shown in a terminal and in
         a notebook; `progress=False` shows no bar, and a function is called with a `Progress` instead.
 
         With `read="asked"` no model reads the chunks now: names and neighbours are found by rules, and
@@ -204,7 +206,9 @@ class AsyncLightRAG:
             allow_empty=allow_empty if sync else None,
         )
         try:
-            report = await self.engine.indexing.insert(pending, progress=progress)
+            report = await self.engine.indexing.insert(
+                pending, progress=progress, restore_purged=restore_purged
+            )
         except LightRAGError as error:
             if error.report is not None:
                 error.report = with_unread(error.report, unread)
@@ -251,12 +255,15 @@ class AsyncLightRAG:
         document: Document | str,
         records: Iterable[Record],
         chunks: Sequence[str] | None = None,
+        *,
+        restore_purged: bool = False,
     ) -> InsertReport:
         """Index a document from ready-made records of `extract-graph`; no model is called.
 
         A record may name a chunk by index (`"chunk"`, default 0). `chunks` are the pieces of the
         document in order; without `chunks` the document is cut as usual. `ConfigError` names a
-        piece missing from the text. An invalid record is listed in `rejections`.
+        piece missing from the text. An invalid record is listed in `rejections`. A text that was purged
+        stays out, unless `restore_purged`.
         """
         if chunks is not None and (isinstance(chunks, str) or not chunks):
             raise ConfigError("chunks must be the pieces of the document, at least one, or None")
@@ -269,7 +276,9 @@ class AsyncLightRAG:
             records=tuple(records),
             chunks=None if chunks is None else tuple(chunks),
         )
-        return await self.engine.indexing.insert([pending], progress=False, summarize=False)
+        return await self.engine.indexing.insert(
+            [pending], progress=False, summarize=False, restore_purged=restore_purged
+        )
 
     async def resume(self, *, progress: ShowProgress = None) -> InsertReport:
         """Continue with the pending documents of an interrupted insert; raises like `insert`."""
@@ -351,7 +360,7 @@ class AsyncLightRAG:
     ) -> MergeReport:
         """Make a new index of the documents with these ids, at the address `into`.
 
-        With `remove`, the documents are deleted here. Cached answers about a single document are
+        With `remove`, the documents are deleted here, but those that were purged at `into`. Cached answers about a single document are
         copied, and so are all merges of names. `NotFoundError` names unknown documents.
         """
         ids = checked_texts(documents)
@@ -377,7 +386,7 @@ class AsyncLightRAG:
                 progress=progress,
             )
         if remove:
-            await self.engine.indexing.delete(ids)
+            await self.engine.indexing.delete([id for id in ids if id not in report.purged])
         return report
 
     async def conflicts(

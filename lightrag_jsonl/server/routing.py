@@ -32,6 +32,7 @@ STATUS_BY_ERROR: Final[dict[type[Exception], tuple[int, str]]] = {
     errors.SettingsError: (409, "settings"),
     errors.LockedError: (503, "locked"),
     errors.UnavailableError: (503, "unavailable"),
+    errors.TimedOutError: (503, "unavailable"),
     errors.ConfigError: (400, "invalid"),
     errors.BudgetError: (503, "budget"),
     errors.LLMError: (502, "model"),

@@ -3,7 +3,7 @@
 Row ids are positive integers, unique for each kind; ids and names for users are texts.
 """
 
-from collections.abc import Collection, Mapping, Set
+from collections.abc import Collection, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
@@ -481,6 +481,11 @@ class Counts:
     relations: int = 0
 
 
-def purge_marks(id: str, content: str) -> set[str]:
-    """What a purged document leaves: digests of its id and of its content, no text."""
-    return {digest(f"id {id}"), digest(f"content {content}")}
+def purge_marks(id: str, pages: Iterable[t.Page]) -> set[str]:
+    """What a purged document leaves: digests of its id and of its text, no text."""
+    return {digest(f"id {id}"), text_mark(pages)}
+
+
+def text_mark(pages: Iterable[t.Page]) -> str:
+    """What the text of a purged document leaves, whatever else is stored with it."""
+    return digest("text", *[page.text for page in pages])

@@ -54,6 +54,7 @@ class BatchExport:
     files: tuple[str, ...]
     pending: int
     unchanged: tuple[str, ...] = ()
+    purged: tuple[str, ...] = ()
     failures: tuple[Failure, ...] = ()
     skipped: tuple[SkippedFile, ...] = ()
 
@@ -144,8 +145,10 @@ async def export_batch(
     documents: Given | Iterable[Given] = (),
     *,
     reasoning: bool = False,
+    restore_purged: bool = False,
 ) -> BatchExport:
-    """Add documents to the pending documents, and write the requests of the next round.
+    """Add documents to the pending documents, and write the requests of the next round. Documents whose
+    texts were purged stay out, unless `restore_purged`.
 
     Without requests, a file of an earlier round is removed, lest it be sent again. `reasoning`
     writes the requests in the form for reasoning models. `ConfigError` without a model.
@@ -154,7 +157,7 @@ async def export_batch(
     _ = engine.client.model("extract")  # before documents are added
     unread: list[UnreadSource] = []
     pending = list(engine.pending_documents(documents, unread))
-    unchanged, unreadable = await engine.indexing.defer(pending)
+    deferred = await engine.indexing.defer(pending, restore_purged=restore_purged)
     work = await _open_work(engine)
     if work.answered_documents:
         await _insert_answered(engine, work, finish=False)
@@ -170,8 +173,9 @@ async def export_batch(
         requests=len(lines),
         files=tuple(str(file) for file in files),
         pending=work.pending,
-        unchanged=tuple(unchanged),
-        failures=(*(item for item in unread if isinstance(item, Failure)), *unreadable),
+        unchanged=tuple(deferred.unchanged),
+        purged=tuple(deferred.purged),
+        failures=(*(item for item in unread if isinstance(item, Failure)), *deferred.failures),
         skipped=tuple(item for item in unread if isinstance(item, SkippedFile)),
     )
 
@@ -281,7 +285,9 @@ async def _insert_answered(engine: Engine, work: _OpenWork, *, finish: bool) -> 
     if finish:
         inserted = await indexing.resume()
     else:
-        inserted = await indexing.insert(work.answered_documents, tolerant=True)
+        inserted = await indexing.insert(
+            work.answered_documents, tolerant=True, restore_purged=True
+        )
     documents = {*inserted.documents, *retried.documents}
     return replace(
         inserted,

@@ -37,6 +37,7 @@ class BatchRun:
     documents: tuple[str, ...]
     usage: Usage
     unchanged: tuple[str, ...] = ()
+    purged: tuple[str, ...] = ()
     failures: tuple[Failure, ...] = ()
     skipped: tuple[SkippedFile, ...] = ()
 
@@ -46,6 +47,7 @@ async def run_batch(
     documents: Given | Iterable[Given] = (),
     *,
     reasoning: bool = False,
+    restore_purged: bool = False,
     poll_seconds: float = POLL_SECONDS,
     show: ShowBatch | None = None,
 ) -> BatchRun:
@@ -63,7 +65,13 @@ async def run_batch(
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "requests.jsonl"
         while True:
-            export = await export_batch(rag, path, documents if first else (), reasoning=reasoning)
+            export = await export_batch(
+                rag,
+                path,
+                documents if first else (),
+                reasoning=reasoning,
+                restore_purged=restore_purged,
+            )
             first = False
             exports.append(export)
             if not export.requests:
@@ -136,6 +144,7 @@ def _whole_run(
         documents=tuple(sorted(documents)),
         usage=sum((imported.usage for imported in imports), Usage()),
         unchanged=exports[0].unchanged,
+        purged=exports[0].purged,
         failures=(*exports[0].failures, *failures),
         skipped=exports[0].skipped,
     )

@@ -64,14 +64,21 @@ class ImportReport:
     documents: tuple[str, ...]
     read: ImportCounts
     stored: ImportCounts
+    purged: tuple[str, ...] = ()
     not_imported: tuple[str, ...] = ()
     failures: tuple[Failure, ...] = ()
 
 
 async def import_index(
-    rag: AsyncLightRAG, folder: str | Path, *, progress: ShowProgress = None
+    rag: AsyncLightRAG,
+    folder: str | Path,
+    *,
+    progress: ShowProgress = None,
+    restore_purged: bool = False,
 ) -> ImportReport:
     """Copy documents, chunks, entities and relations into an index, with new vectors.
+
+    Documents whose texts were purged from the index stay out, unless `restore_purged`.
 
     Raises `ConfigError` if the folder holds no such index.
     """
@@ -87,8 +94,10 @@ async def import_index(
         progress=progress,
         tolerant=True,
         summarize=False,
+        restore_purged=restore_purged,
     )
-    ids = tuple(str(document.document.id) for document in pending)
+    pending_ids = [str(document.document.id) for document in pending]
+    ids = tuple(id for id in pending_ids if id not in report.purged)
     return ImportReport(
         documents=ids,
         read=ImportCounts(
@@ -98,6 +107,7 @@ async def import_index(
             relations=index.graph.size(),
         ),
         stored=await read(engine.store, lambda view: _stored_counts(view, ids)),
+        purged=report.purged,
         not_imported=tuple(conversion.not_imported),
         failures=report.failures,
     )

@@ -81,7 +81,8 @@ def test_help_of_insert_fits_a_screen_and_topics_have_the_rest() -> None:
         option for option in main.commands["insert"].params if getattr(option, "hidden", False)
     ]
     missing = [option.opts[0] for option in hidden if option.opts[0] not in topics]
-    assert missing == ["--allow-empty", "--watch", "--ray"]  # which the docs explain
+    further = ("--allow-empty", "--watch", "--ray", "--shard-characters", "--restore-purged")
+    assert missing == [*further]  # which the docs explain
     assert run("help", "nothing").exit_code == 2 and "models" in run("help", "nothing").stderr
 
 

@@ -1,11 +1,12 @@
 """Indexing on a Ray cluster of two nodes on this machine, of which one is killed."""
 
 import gzip
+import itertools
 import json
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,20 @@ import pytest
 
 from benchmarks import cluster as benchmark
 from lightrag_jsonl import Document, IndexOptions, LightRAG
-from lightrag_jsonl.cluster import insert_on_ray, shards
+from lightrag_jsonl.cluster import (
+    LARGEST_SHARD,
+    SHARDS_OF_EACH_CPU,
+    ShardPlan,
+    _ClusterInsert,
+    insert_on_ray,
+    make_shard,
+    merge_shards,
+    shards,
+)
 from lightrag_jsonl.indexing.progress import Progress
 from lightrag_jsonl.providers.settings import Setup
 from lightrag_jsonl.storage.rows import PendingDocument
+from lightrag_jsonl.storage.sqlite.database import FILE_NAME
 from tests.cli.conftest import run, run_json
 from tests.cluster.kit import QUICK, answer, insert_only, insert_then_summarize
 from tests.kit import problems, view
@@ -159,10 +170,92 @@ def test_the_command_line_names_the_cluster(
 def test_documents_are_dealt_by_their_size() -> None:
     """In order, as many as there is room for, and a larger one alone."""
     texts = ["a" * 4, "b" * 6, "c" * 1, "d" * 30, "e"]
-    dealt = shards([PendingDocument(Document(text), 0.0) for text in texts], 10)
+    dealt = shards(waiting(texts), cpus=2, characters=10)
     assert [[one.document.text[0] for one in shard] for shard in dealt] == [
         ["a", "b"], ["c"], ["d"], ["e"],
     ]  # fmt: skip
+
+
+def waiting(texts: Iterable[str]) -> Iterator[PendingDocument]:
+    return (PendingDocument(Document(text), 0.0) for text in texts)
+
+
+def test_shards_fit_the_work() -> None:
+    """Four for each CPU; where there is much to read, of the largest size, and not all is read ahead."""
+    assert [len(shard) for shard in shards(waiting(["文" * 100] * 48), cpus=3)] == [4] * 12
+    assert [len(shard) for shard in shards(waiting(["a" * 9] * 3), cpus=8)] == [1] * 3
+    read: list[int] = []
+
+    def endless() -> Iterator[PendingDocument]:
+        for number in itertools.count():
+            read.append(number)
+            yield from waiting(["x" * (LARGEST_SHARD // 2)])
+
+    dealt = shards(endless(), cpus=2)
+    assert [len(next(dealt)) for _ in range(3)] == [2] * 3
+    assert len(read) == 2 * 2 * SHARDS_OF_EACH_CPU
+
+
+def test_shards_are_merged_to_what_one_shard_would_be(tmp_path: Path) -> None:
+    """The function that nodes run: the index of several shards, the same as one of all documents."""
+    given = [PendingDocument(document, 0.0) for document in documents("zh", 9)]
+    with LightRAG(tmp_path / "once", language="zh", options=OPTIONS) as rag:
+        rag.run(insert_only, documents("zh", 9))
+        settings = rag.admin.settings()
+    plan = ShardPlan(settings, OPTIONS, Setup())
+    parts = [make_shard(plan, tuple(given[first::3])) for first in range(3)]
+    database, report = merge_shards(plan, *parts)
+    (tmp_path / "merged").mkdir()
+    (tmp_path / "merged" / FILE_NAME).write_bytes(database)
+    assert view(tmp_path / "merged") == view(tmp_path / "once")
+    assert report.extraction.ok + report.extraction.empty == 9
+    assert problems(tmp_path / "merged") == []
+
+
+def test_nodes_merge_what_arrives_together(
+    tmp_path: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On three nodes, of which one is killed: the index equals one made at once, and the report counts what is
+    there, though entities come with many shards.
+    """
+    monkeypatch.setattr("lightrag_jsonl.cluster.MERGED_ON_A_NODE", 1)
+    merged_by_nodes: list[int] = []
+    take = _ClusterInsert._take
+
+    async def counted(self: Any, ray: Any, task: Any, shards_by_task: Any) -> None:
+        if task not in shards_by_task:
+            merged_by_nodes.append(len(shards_by_task))
+        await take(self, ray, task, shards_by_task)
+
+    monkeypatch.setattr(_ClusterInsert, "_take", counted)
+    given = documents("en", 24)
+    nodes = nodes_of(cluster, 3)
+
+    def kill(progress: Progress) -> None:
+        if progress.documents_done >= 4 and len(nodes) == 3:
+            cluster.remove_node(nodes.pop(), allow_graceful=False)
+
+    with ScriptedServer(respond=answer) as server:
+        with opened(tmp_path / "once", server) as rag:
+            rag.run(insert_then_summarize, given)
+        with opened(tmp_path / "all", server) as rag:
+            report = inserted(rag, given, cluster, server, progress=kill)
+            status = rag.status()
+    assert len(nodes) == 2 and report.failures == () and sum(merged_by_nodes) > 1
+    assert (report.entities, report.relations) == (status.entities, status.relations)
+    assert set(report.documents) == {one.id for one in given}
+    assert view(tmp_path / "all") == view(tmp_path / "once")
+    assert problems(tmp_path / "all") == []
+
+
+def test_a_failed_start_leaves_nothing(tmp_path: Path) -> None:
+    """Neither an index, nor a connection."""
+    ray = pytest.importorskip("ray", reason="needs the extra: pip install '.[ray]'")
+    text = tmp_path / "a.txt"
+    text.write_text("Ann met Bob in Rome.", encoding="utf-8")
+    failed = run("insert", "-w", tmp_path / "kb", text, "--ray", "127.0.0.1:1")
+    assert failed.exit_code == 1 and "no Ray cluster" in failed.stderr
+    assert not (tmp_path / "kb").exists() and not ray.is_initialized()
 
 
 def test_a_cluster_reads_nothing_in_an_index_that_is_read_when_it_is_asked(

@@ -113,7 +113,7 @@ async def test_what_was_paid_for_other_documents_stays(tmp_path: Path) -> None:
         trace = (await rag.query("Hello", QueryParam(mode="bypass"))).trace_id
         await rag.delete("d1", purge=True)
         assert [one.id for one in await rag.traces.list()] == [trace]
-        await rag.insert(others(2)[1])
+        await rag.insert(others(2)[1], restore_purged=True)
         assert readings(llm) > 0
 
 

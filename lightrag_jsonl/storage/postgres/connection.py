@@ -18,6 +18,7 @@ from lightrag_jsonl.core.errors import (
     CorruptError,
     LockedError,
     StorageError,
+    TimedOutError,
     UnavailableError,
 )
 from lightrag_jsonl.storage.postgres.vectors import register_vector_lists
@@ -86,7 +87,7 @@ FULL = "cannot be written to ({}): free some disk space and run the same command
 DAMAGED = "is damaged ({}): restore the database from a copy"
 ERRORS: tuple[tuple[type[psycopg.Error], type[StorageError], str], ...] = (
     (errors.LockNotAvailable, LockedError, TABLE_LOCKED),
-    (errors.QueryCanceled, UnavailableError, TIMED_OUT),
+    (errors.QueryCanceled, TimedOutError, TIMED_OUT),
     (errors.TooManyConnections, UnavailableError, TOO_MANY),
     (errors.InsufficientPrivilege, StorageError, REFUSED),
     (errors.ReadOnlySqlTransaction, StorageError, REFUSED),

@@ -61,6 +61,10 @@ POOL_IS_USED = (
     "all {} connections of this process were in use for {:g} seconds: raise &pool_size in the address, or "
     "ask less at once"
 )
+OUTCOME_UNKNOWN = (
+    "closed the connection while a change was being committed, and is not back: see whether the change is "
+    "there before you repeat it"
+)
 LOCK_LOST = "the connection that held the lock was lost, and another process has written since: run this again"
 TABLES = """SELECT count(*) AS tables,
     count(*) FILTER (WHERE relname IN ('settings', 'documents', 'chunks')) AS own_tables
@@ -86,7 +90,6 @@ IS_UNUSED = "SELECT pg_try_advisory_lock(%s, hashtext(%s))"
 LOCK_HOLDER = """SELECT a.application_name FROM pg_locks l JOIN pg_stat_activity a USING (pid)
     WHERE l.locktype = 'advisory' AND l.granted AND (l.classid, l.objsubid) = ($1, 2)
     AND l.objid::int4 = hashtext($2)"""
-LOCKS_OF = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted AND pid = ?"
 UNEQUAL = f"""SELECT count(DISTINCT part / {PARTS}) FROM (SELECT part, sum(occurrences) terms,
     min(length) shortest, max(length) longest FROM postings GROUP BY part) p
     LEFT JOIN chunks c ON c.id = part / {PARTS}
@@ -221,8 +224,8 @@ class PostgresStore(Store):
                     transaction.record_commit()
                     generation = transaction.generation if self._lock is not None else -1
                     (id,) = only_column(transaction.dialect.execute(TRANSACTION_ID))
-            except psycopg.OperationalError:
-                if id is None or not self._was_committed(id):
+            except psycopg.OperationalError as error:
+                if id is None or not self._was_committed(id, error):
                     raise
             self._lock_generation = generation
 
@@ -244,10 +247,15 @@ class PostgresStore(Store):
                     raise
                 time.sleep(RETRY_SECONDS)
 
-    def _was_committed(self, id: str) -> bool:
-        """Whether the transaction with an id was committed, whose connection was lost at its end."""
+    def _was_committed(self, id: str, lost: psycopg.OperationalError) -> bool:
+        """Whether the transaction with an id was committed, whose connection was `lost` at its end;
+        `StorageError` if the server does not come back to say so: what may be done is not repeated.
+        """
         with contextlib.ExitStack() as ended:
-            connection = self._begin_writing(ended)
+            try:
+                connection = self._begin_writing(ended)
+            except psycopg.OperationalError:
+                raise StorageError(f"{self._address} {OUTCOME_UNKNOWN}") from lost
             outcomes = only_column(connection.execute(OUTCOME, [id]))
             return outcomes == ["committed"]
 
@@ -286,14 +294,7 @@ class PostgresStore(Store):
             if not is_free:
                 raise LockedError(f"another server does the jobs of {self._address}")
 
-            def is_held() -> bool:
-                try:
-                    connection.execute("SELECT 1")
-                except psycopg.Error:
-                    return False
-                return True
-
-            yield is_held
+            yield lambda: _is_alive(connection)
 
     def _generation(self, connection: psycopg.Connection[Any]) -> int:
         return StoreView(PostgresDialect(connection)).generation
@@ -370,17 +371,18 @@ class PostgresStore(Store):
         return connection
 
     def _check_lock(self, view: StoreView) -> None:
-        """Refuse to write under a lock whose connection was lost, unless nobody has written since."""
-        if self._lock is None:
+        """Refuse to write under a lock whose connection was lost, unless nobody has written since.
+
+        `LockedError` if another process has: nothing was written then.
+        """
+        if self._lock is None or _is_alive(self._lock):
             return
-        (locks,) = only_column(view.dialect.execute(LOCKS_OF, [self._lock.info.backend_pid]))
-        if locks:
-            return
-        lock = self._connect()
-        (is_free,) = only_column(lock.execute(TRY_LOCK, (WRITER, self._address.index)))
-        if not is_free or view.generation != self._lock_generation:
-            lock.close()
-            raise StorageError(f"{self._address}: {LOCK_LOST}")
+        with contextlib.ExitStack() as closing_lock:
+            lock = closing_lock.enter_context(contextlib.closing(self._connect()))
+            (is_free,) = only_column(lock.execute(TRY_LOCK, (WRITER, self._address.index)))
+            if not is_free or view.generation != self._lock_generation:
+                raise LockedError(f"{self._address}: {LOCK_LOST}")
+            closing_lock.pop_all()
         self._lock.close()
         self._lock = lock
 
@@ -420,6 +422,15 @@ def _is_ours(connection: psycopg.Connection[Any], address: DatabaseURL) -> bool:
             f"{address} has the format {formats[0] if formats else 'none'}, this version of "
             f"lightrag-jsonl reads {FORMAT}: insert the documents again into a new index"
         )
+    return True
+
+
+def _is_alive(connection: psycopg.Connection[Any]) -> bool:
+    """Whether a connection, and with it what it has locked, is still there."""
+    try:
+        connection.execute("SELECT 1")
+    except psycopg.Error:
+        return False
     return True
 
 

@@ -281,5 +281,5 @@ CREATE TABLE commits (
     touched text COLLATE "C" CHECK (touched IS NULL OR touched IS JSON)
 );
 
--- Digests of the ids and contents of purged documents, which merges of indexes do not bring back.
+-- Digests of the ids and texts of purged documents, which stay out until somebody asks for them.
 CREATE TABLE purge_marks (digest text COLLATE "C" PRIMARY KEY);

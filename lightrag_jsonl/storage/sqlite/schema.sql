@@ -278,5 +278,5 @@ CREATE TABLE commits (
     touched TEXT CHECK (touched IS NULL OR json_valid(touched))
 ) STRICT;
 
--- Digests of the ids and contents of purged documents, which merges of indexes do not bring back.
+-- Digests of the ids and texts of purged documents, which stay out until somebody asks for them.
 CREATE TABLE purge_marks (digest TEXT PRIMARY KEY) STRICT;

@@ -1,19 +1,32 @@
 """Drills of docs/operators.md with a server of their own: a restart under a writer, backup and restore."""
 
+import contextlib
+import os
+import signal
 import subprocess
 import tempfile
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 from lightrag_jsonl import LightRAG
 from lightrag_jsonl.core.address import as_address
+from lightrag_jsonl.core.errors import LockedError, StorageError, UnavailableError
 from lightrag_jsonl.storage.opening import open_store
+from lightrag_jsonl.storage.postgres import database
 from tests.storage.postgres.conftest import one_at_a_time
 
 pytestmark = pytest.mark.timeout(300)
+HELD_LOCKS = "SELECT pid FROM pg_locks WHERE locktype = 'advisory'"
+COMMITTING = "SELECT query FROM pg_stat_activity WHERE query = 'COMMIT' AND state = 'active'"
+SLOW_COMMIT = """CREATE FUNCTION books.wait() RETURNS trigger LANGUAGE plpgsql
+    AS 'BEGIN PERFORM pg_sleep(60); RETURN NULL; END';
+    CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON books.documents DEFERRABLE INITIALLY DEFERRED
+    FOR EACH ROW EXECUTE FUNCTION books.wait()"""
 
 
 @pytest.fixture
@@ -76,3 +89,73 @@ def test_a_dump_is_restored_into_another_database(own_server: Any, tmp_path: Pat
     with LightRAG(target, create=False) as rag:
         assert rag.entities.list() == entities
         assert "Paris" in rag.query("Where did Ann meet Bob?").text
+
+
+def test_who_lost_the_lock_does_not_write_over_others(own_server: Any) -> None:
+    """The server restarts during an insert, and another process writes before it goes on: a `LockedError`,
+    after which servers try again; the second attempt is whole, and no connection is left behind.
+    """
+    address = address_in(own_server, "postgres")
+    others: list[str] = []
+
+    def let_another_write(text: str) -> list[str]:
+        if "Rome" in text and not others:
+            own_server.stop()
+            own_server.start()
+            others.append(text)
+            with LightRAG(address) as other:
+                other.insert("Eve met Finn in Oslo.")
+        return [text]
+
+    with LightRAG(address, chunker=let_another_write) as rag:
+        rag.insert("Ann met Bob in Paris.")
+        with pytest.raises(LockedError, match="another process has written since"):
+            rag.insert("Cy met Dan in Rome.")
+        assert rag.insert("Cy met Dan in Rome.").failures == ()
+        assert len(rag.documents()) == 3 and rag.admin.check() == []
+        assert "(0 rows)" in own_server.psql(HELD_LOCKS)
+
+
+def test_a_commit_of_unknown_outcome_is_not_repeated(
+    own_server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server goes away while it commits, and stays away: nobody is told to try again, since the change
+    may be there. Back in time, it says itself what became of the change, which is made once.
+    """
+    monkeypatch.setattr(database, "WAIT_SECONDS", 2.0)
+    address = address_in(own_server, "postgres")
+    with LightRAG(address) as rag:
+        rag.insert("Ann met Bob in Paris.")
+        own_server.psql(SLOW_COMMIT)
+        kill = threading.Thread(target=kill_at_commit, args=[own_server])
+        kill.start()
+        with pytest.raises(StorageError, match="before you repeat it") as caught:
+            rag.run(lambda loop_rag: loop_rag.entities.edit("Ann", description="A.", by="Eve"))
+        kill.join()
+        assert not isinstance(caught.value, UnavailableError)
+        own_server.start()
+        assert len(rag.documents()) == 1 and rag.admin.check() == []
+
+
+def test_what_took_too_long_is_not_tried_again(own_server: Any) -> None:
+    """A job of a server that always takes too long would never end, were it an `UnavailableError`."""
+    address = address_in(own_server, "postgres")
+    with LightRAG(address) as rag:
+        rag.insert("Ann met Bob in Paris.")
+    with psycopg.connect(address.partition("&index=")[0]) as other:
+        other.execute("LOCK TABLE books.documents IN ACCESS EXCLUSIVE MODE")
+        with LightRAG(f"{address}&statement_timeout=0.3", create=False) as rag:
+            with pytest.raises(StorageError, match="statement_timeout") as caught:
+                rag.documents()
+            assert not isinstance(caught.value, UnavailableError)
+
+
+def kill_at_commit(server: Any) -> None:
+    """Kill the server as soon as it commits an edit; until it is gone."""
+    process = int((Path(server.pgdata) / "postmaster.pid").read_text().split()[0])
+    while "COMMIT" not in server.psql(COMMITTING):
+        pass
+    os.kill(process, signal.SIGQUIT)  # at once, without a word to anybody
+    with contextlib.suppress(OSError):
+        while True:
+            os.kill(process, 0)
