@@ -90,7 +90,7 @@ async def insert_on_ray(
     if engine.chunker is not None:
         raise ConfigError("a chunker works on this machine only: open the index without it")
     with connected_cluster(address) as ray:
-        return await _insert(
+        return await _insert_on_nodes(
             ray,
             rag,
             documents,
@@ -102,7 +102,7 @@ async def insert_on_ray(
         )
 
 
-async def _insert(
+async def _insert_on_nodes(
     ray: Any,
     rag: AsyncLightRAG,
     documents: Given | Iterable[Given],
@@ -260,7 +260,7 @@ def _joined_report(first: InsertReport, second: InsertReport) -> InsertReport:
     )
 
 
-def _finished(ray: Any, tasks: Sequence[Any]) -> list[Any]:
+def _ended_tasks(ray: Any, tasks: Sequence[Any]) -> list[Any]:
     """The tasks that have ended, once at least one has."""
     ray.wait(tasks, num_returns=1, fetch_local=False)
     ended, _ = ray.wait(tasks, num_returns=len(tasks), timeout=0, fetch_local=False)
@@ -333,7 +333,7 @@ class _ClusterInsert:
             self._show_progress()
             if not running:
                 return
-            finished = await asyncio.to_thread(_finished, ray, list(running))
+            finished = await asyncio.to_thread(_ended_tasks, ray, list(running))
             shard_tasks = [task for task in finished if task in running[task]]
             if len(shard_tasks) >= MERGED_ON_A_NODE:
                 together = {task: running.pop(task)[task] for task in shard_tasks}

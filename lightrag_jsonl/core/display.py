@@ -45,12 +45,7 @@ def without_marks(text: str) -> str:
     """A text without the marks of Markdown and HTML, for people to read."""
     if _MARK.search(text) is None:
         return text
-    return _TEXT_MARKS.sub(_text_of_mark, text)
-
-
-def _text_of_mark(mark: re.Match[str]) -> str:
-    text = mark["text"] or mark["note"] or ""
-    return text.replace(r"\[", "[").replace(r"\]", "]")
+    return _TEXT_MARKS.sub(lambda mark: mark["text"] or mark["note"] or "", text)
 
 
 def without_bullets(text: str) -> str:

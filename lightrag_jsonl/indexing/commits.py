@@ -173,8 +173,8 @@ class IndexWriter:
             writer.put_aliases(change.aliases)
         if change.rebuilt:
             writer.rebuild_terms()
-        marks = [purge_marks(document.id, pages) for document, pages in change.documents]
-        writer.delete_purge_marks(set().union(*marks))
+        for document, pages in change.documents:
+            writer.delete_purge_marks(purge_marks(document.id, pages))
         stored_ids = {document.id for document, _ in change.documents}
         writer.outdate_answers(set(change.replaced) - stored_ids)
         for rewritten in change.rewritten_states:

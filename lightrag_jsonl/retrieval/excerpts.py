@@ -66,7 +66,7 @@ def split_sentences(
                 continue
             texts.add(text)
             rows = [row for row, words in name_terms.items() if words and words <= terms]
-            if _is_list(text, [chunk_names[row] for row in rows]):
+            if _lists_names(text, [chunk_names[row] for row in rows]):
                 continue
             sentence = CandidateSentence(
                 chunk=position,
@@ -106,7 +106,7 @@ def _is_quotable(text: str, terms: frozenset[str]) -> bool:
     return bool(terms) and not is_rest and len(text) <= LONGEST_SENTENCE and not is_label(text)
 
 
-def _is_list(text: str, names: Sequence[str]) -> bool:
+def _lists_names(text: str, names: Sequence[str]) -> bool:
     """Whether a sentence is a list of names, such as who was present: nothing is said of them."""
     letters = sum(map(str.isalnum, text))
     return len(names) >= LISTED_NAMES and sum(map(len, names)) > LIST_SHARE * letters
