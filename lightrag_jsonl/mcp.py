@@ -102,7 +102,7 @@ def mcp_server(rag: lightrag_jsonl.AsyncLightRAG, *, allow_write: bool = False) 
         _add_tool(server, tools.insert)
         _add_tool(server, tools.delete, destroys=True)
     _add_resources(server, Resources(rag))
-    prompts = AgentPrompts(known_language(rag.language))
+    prompts = AgentPrompts(known_language(rag.engine.language))
     server.prompt()(prompts.answer)
     server.prompt()(prompts.summarize)
     return server
@@ -173,7 +173,7 @@ class Tools:
     def __init__(self, rag: lightrag_jsonl.AsyncLightRAG) -> None:
         self._rag = rag
         self._tokenizer = rag.engine.tokenizer
-        self._notes = NOTES[known_language(rag.language)]
+        self._notes = NOTES[known_language(rag.engine.language)]
 
     async def search(
         self,

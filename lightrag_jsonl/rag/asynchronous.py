@@ -141,11 +141,6 @@ class AsyncLightRAG:
     def __repr__(self) -> str:
         return f"AsyncLightRAG({str(self.working_dir)!r})"
 
-    @property
-    def language(self) -> str:
-        """The language of the texts; the page of a server may set another before the first document."""
-        return self.engine.language
-
     @names_replacements
     async def insert(
         self,
@@ -421,7 +416,7 @@ class AsyncLightRAG:
         return replace(
             status,
             working_dir=str(self.working_dir),
-            language=self.language,
+            language=self.engine.language,
             llm=model_name(engine.llm),
             models={task: model_name(model) for task, model in engine.models.items()},
             embedder=engine.embedder.name,

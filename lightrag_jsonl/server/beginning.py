@@ -88,7 +88,7 @@ async def get_beginning(call: Call) -> BeginningBody:
 
 
 async def _first_screen(index: Index) -> BeginningBody:
-    language = known_language(index.rag.language)
+    language = known_language(index.rag.engine.language)
     words = QUESTION_WORDS[language]
     directory = await index.directory()
     names = [line for line in directory.values() if line.degree and _is_telling(line.name)]
@@ -183,7 +183,7 @@ async def _quotes(
         enable_rerank=False,
     )
     context = await index.rag.retrieve(question, param)
-    answerer = ExtractiveAnswerer(known_language(index.rag.language))
+    answerer = ExtractiveAnswerer(known_language(index.rag.engine.language))
     answer = await answerer.quoted_answer(question, context)
     chunks = {chunk.id: chunk for chunk in context.chunks}
     quotes: list[QuotedSentence] = []

@@ -187,7 +187,7 @@ async def _side_task(index: Index, prompt: str) -> AnswerPieces:
     else:
         text = json.dumps(_side_task_without_model(prompt), ensure_ascii=False)
     yield text
-    yield Answer(text, context=Context(language=index.rag.language), usage=meter.spent)
+    yield Answer(text, context=Context(language=index.rag.engine.language), usage=meter.spent)
 
 
 def _side_task_without_model(prompt: str) -> dict[str, object]:

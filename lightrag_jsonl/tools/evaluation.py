@@ -127,7 +127,7 @@ async def generate_questions(
     Each question leads from an entity, over an unnamed second entity (the bridge), to the answer;
     no chunk alone mentions both ends. The same index and seed give the same questions.
     """
-    template = TEMPLATES[known_language(rag.language)]
+    template = TEMPLATES[known_language(rag.engine.language)]
 
     def generate(snapshot: Snapshot) -> tuple[EvalQuestion, ...]:
         questions: list[EvalQuestion] = []

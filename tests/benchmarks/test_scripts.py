@@ -56,6 +56,7 @@ SCRIPTS = {  # their arguments, and the figures that must be there
     "versions": ("--languages en --by records", "figures"),
     "scale": ("--sizes 2 4 --targets 100", "measured computed"),
     "texts": ("--chunk-tokens 200", "sizes"),
+    "neighbours": ("--texts 300", "recall@40"),
     "size": ("", "lines rooms layers insert query delete facade"),
     "readability": ("--package lightrag_jsonl/core", "nodes nodes_per_line functions code_lines"),
     "referee": (
