@@ -216,7 +216,8 @@ def chunk_id(document_id: str, page: int, start: int, text: str) -> str:
 @with_short_repr
 @dataclass(frozen=True, slots=True)
 class EntityMention:
-    """What one chunk says about an entity; `grounded` if the chunk holds the name.
+    """What one chunk says about an entity; `grounded` if the chunk holds the name, `quoted` if the
+    description only quotes the chunk.
 
     `aliases` are further names of the entity. `valid_from` and `valid_to` say from when and until when
     the statement holds, as "2021", "2021-06" or "2021-06-15"; "" leaves that end open.
@@ -230,6 +231,7 @@ class EntityMention:
     aliases: tuple[str, ...] = ()
     valid_from: str = ""
     valid_to: str = ""
+    quoted: bool = False
 
 
 @with_short_repr
@@ -319,6 +321,8 @@ def entity_record(mention: EntityMention) -> Record:
         "entity_type": mention.type,
         "description": mention.description,
     }
+    if mention.quoted:
+        record["quoted"] = True
     if mention.aliases:
         record["aliases"] = [*mention.aliases]
     for name, value in mention.attributes:

@@ -163,9 +163,10 @@ class IndexWriter:
         writer.put_overrides(change.overrides)
         writer.put_mentions(graph.entity_mentions, graph.relation_mentions)
         _put_vectors(change.vectors, writer)
-        unstated = [id for id, row in graph.relations.items() if not row.states_something]
-        if outdated := writer.vector_digests("relation", unstated):
-            writer.delete_vectors("relation", outdated)
+        for kind in GRAPH_KINDS:
+            unstated = [id for id, row in graph.rows(kind).items() if not row.states_something]
+            if outdated := writer.vector_digests(kind, unstated):
+                writer.delete_vectors(kind, outdated)
         writer.delete_graph_rows("relation", list(graph.rows("relation", gone=True)))
         writer.delete_graph_rows("entity", list(graph.rows("entity", gone=True)))
         writer.put_settings({**self.settings(), **change.settings})
@@ -189,7 +190,7 @@ class IndexWriter:
 
 
 def index_texts(change: IndexChange, *, with_relations: bool) -> TextsByKind:
-    """The texts of the rows in need of vectors: of relations only those that state something."""
+    """The texts of the rows in need of vectors: of entities and relations only those that state something."""
     texts: dict[Kind, Mapping[int, str]] = {"chunk": change.chunk_texts}
     for kind in GRAPH_KINDS if with_relations else GRAPH_KINDS[:1]:
         rows = change.graph.rows(kind).items()

@@ -248,6 +248,7 @@ class MentionCollector:
             aliases=self._aliases(record, key) if record.get("aliases") else (),
             valid_from=_date(record.get("valid_from")),
             valid_to=_date(record.get("valid_to")),
+            quoted=record.get("quoted") is True,
         )
         self.entities[mention] = None
         return None

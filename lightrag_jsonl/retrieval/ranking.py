@@ -92,11 +92,12 @@ QUESTION_WEIGHT = 2.0
 def find_seeds(task: SearchTask) -> Seeds:
     """The first hits of each kind, best first."""
     limit = max(TEXT_HITS, task.chunk_limit)
-    entities, named = find_entities(task)
     question = task.query.vectors[:1]
     (dense,) = nearest(task, "chunk", question, limit=limit, reasons=["near the question"])
     lexical = lexical_hits(task, limit) if task.param.lexical else NO_HITS
-    relations, nearest_relation = find_relations(task, fuse([lexical, dense]))
+    chunks = fuse([lexical, dense])
+    entities, named = find_entities(task, chunks)
+    relations, nearest_relation = find_relations(task, chunks)
     return Seeds(
         entities=entities,
         named=named,
@@ -107,9 +108,10 @@ def find_seeds(task: SearchTask) -> Seeds:
     )
 
 
-def find_entities(task: SearchTask) -> tuple[Hits, dict[int, float]]:
+def find_entities(task: SearchTask, chunks: Hits) -> tuple[Hits, dict[int, float]]:
     """Entities by name and by vector: the best of each keyword, then the second of each keyword, and
-    so on. And the entities that the question names, each with the likeness of the names.
+    so on; without any, the names in the `chunks` near the question. And the entities that the question
+    names, each with the likeness of the names.
     """
     if not task.query.low:
         return NO_HITS, {}
@@ -129,7 +131,8 @@ def find_entities(task: SearchTask) -> tuple[Hits, dict[int, float]]:
         hits_by_name.append(hits)
     aliases = _hits_by_alias(task, column(likeness_by_row))
     named = likeness_by_row | dict.fromkeys(aliases.ids.tolist(), 1.0)
-    return take_turns([*hits_by_name, aliases], task.param.top_k), named
+    entities = take_turns([*hits_by_name, aliases], task.param.top_k)
+    return entities if len(entities) else _entities_in(task, chunks[: task.chunk_limit]), named
 
 
 def find_relations(task: SearchTask, chunks: Hits) -> tuple[Hits, Hits]:
@@ -164,6 +167,15 @@ def _relations_near(task: SearchTask, entities: Hits) -> Hits:
     ids = ids[visible]
     scores = likeness[visible] + OFTEN_MENTIONED * np.log1p(tellings(task, ids))
     return Hits.ranked(ids, scores, task.param.top_k, "of an entity near the question")
+
+
+def _entities_in(task: SearchTask, chunks: Hits) -> Hits:
+    """The names in the chunks, those of the best chunks first."""
+    places, mentioned = task.snapshot.graph.entities_of(chunks.ids)
+    ids, first_mentions = np.unique(mentioned, return_index=True)
+    scores = 1 / (1 + places[first_mentions])
+    hits = Hits.ranked(ids, scores, len(ids), "in a passage near the question")
+    return task.settled("entity", hits, task.param.top_k)
 
 
 def _relations_in(task: SearchTask, chunks: Hits) -> Hits:

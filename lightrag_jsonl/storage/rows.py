@@ -6,7 +6,7 @@ Row ids are positive integers, unique for each kind; ids and names for users are
 from collections.abc import Collection, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
-from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from lightrag_jsonl.core import types as t
 from lightrag_jsonl.core.dates import first_day, iso_date
@@ -215,7 +215,7 @@ RelationMentionRow: TypeAlias = MentionRow[t.RelationMention]
 @dataclass(slots=True)
 class EntityRow:
     """One entity. `names`, `types`, `attributes` (name, value) and `aliases` are votes, counted over
-    the mentions of the entity.
+    the `mentions` of the entity, of which `quoted` only quote their chunks.
 
     `summary`, if any, was written from the mentions up to row id `summarized_to`, which were
     `summarized_mentions`. `edited` holds the `type` and `description` that a person gave.
@@ -228,6 +228,7 @@ class EntityRow:
     attributes: dict[tuple[str, str], int] = field(default_factory=dict)
     aliases: dict[str, int] = field(default_factory=dict)
     mentions: int = 0
+    quoted: int = 0
     description: str = ""
     summary: str | None = None
     summarized_to: int = 0
@@ -243,6 +244,7 @@ class EntityRow:
         _count(self, row.id, times)
         _vote(self.names, mention.name, times)
         _vote(self.types, mention.type, times)
+        self.quoted += times * mention.quoted
         for attribute in mention.attributes:
             _vote(self.attributes, attribute, times)
         for alias in mention.aliases:
@@ -254,9 +256,10 @@ class EntityRow:
         self.name = display or winner(self.names)
         self.type = self.edited.get("type") or winner(types) or t.UNKNOWN_TYPE
 
-    states_something: ClassVar[bool] = (
-        True  # unlike a relation of names that are only mentioned together
-    )
+    @property
+    def states_something(self) -> bool:
+        """Whether the description is more than sentences of the chunks, which have vectors of their own."""
+        return self.mentions > self.quoted or self.summary is not None or bool(self.edited)
 
     def entity(self, chunk_ids: tuple[str, ...]) -> t.Entity:
         """The entity for readers; degree not set."""

@@ -1,10 +1,12 @@
-"""Promises of names that are only mentioned together: no vector, and a rank by how telling they are."""
+"""Promises of names without a model: what only quotes the chunks has no vector, and names that are mentioned
+together rank by how telling they are.
+"""
 
 from pathlib import Path
 
 import numpy as np
 
-from lightrag_jsonl import LightRAG
+from lightrag_jsonl import Document, LightRAG, parse_jsonl
 from lightrag_jsonl.retrieval.association import association
 from lightrag_jsonl.testing import HashEmbedder
 
@@ -33,6 +35,57 @@ def test_neighbours_have_no_vector_and_statements_have_one(tmp_path: Path) -> No
         rag.delete(report.documents[0])
         assert relation_vectors(rag) == 0
         assert rag.entities.neighbours("Kiln").relations[0].keywords == ("mentioned together",)
+
+
+def entity_vectors(rag: LightRAG) -> list[str]:
+    """The names of the entities that have a vector."""
+    with rag.engine.store.view() as view:
+        rows = view.entity_rows()
+        return [rows[id].name for id in view.vector_digests("entity", rows)]
+
+
+def test_names_described_by_sentences_of_the_text_have_no_vector(tmp_path: Path) -> None:
+    """Chunks have vectors of the same sentences. What a record says has one, until it is deleted."""
+    record = {
+        "type": "entity",
+        "name": "林梅",
+        "entity_type": "person",
+        "description": "１２ 岁起学习制陶。",
+    }
+    with LightRAG(tmp_path, llm="none", embedder=HashEmbedder()) as rag:
+        text = Document("《陶工记》写林梅在苏州开窑。😀 Ada Fenn met 林梅 in Delft.", id="text")
+        rag.insert(text)
+        assert rag.entities.list() and entity_vectors(rag) == []
+        report = rag.insert_records("林梅的生平。", [record])
+        assert entity_vectors(rag) == ["林梅"]
+        rag.delete("text")
+        assert entity_vectors(rag) == ["林梅"]
+        rag.delete(report.documents[0])
+        assert entity_vectors(rag) == []
+
+
+def test_records_of_quotes_stay_quotes(tmp_path: Path) -> None:
+    """An index made from exported records has the vectors of the index that they come from."""
+    text = "Ada Fenn runs Kiln in Delft. 陶器 😀"
+    with LightRAG(tmp_path / "a", llm="none", embedder="hash") as rag:
+        rag.insert(text)
+        records = rag.admin.export("records")
+        names = [entity.name for entity in rag.entities.list()]
+    with LightRAG(tmp_path / "b", llm="none", embedder="hash") as rag:
+        rag.insert_records(text, parse_jsonl(exported).records)
+        assert [entity.name for entity in rag.entities.list()] == names
+        assert entity_vectors(rag) == []
+
+
+def test_a_question_without_a_known_name_finds_the_names_of_its_passages(tmp_path: Path) -> None:
+    """No vector is near, so the passages that the words find lead to names, best first."""
+    with LightRAG(tmp_path, llm="none", embedder="hash") as rag:
+        rag.insert(["Ada Fenn runs Kiln.", "Bob Ray sails to Ystad.", "林梅在苏州开窑。"])
+        for question, name in (("who sails?", "Bob Ray"), ("谁开窑？", "林梅")):
+            for mode in ("local", "hybrid", "mix"):
+                context = rag.retrieve(question, mode=mode)
+                assert name in [entity.name for entity in context.entities][:2]
+                assert name in context.chunks[0].text
 
 
 def test_every_mode_finds_neighbours_without_vectors(tmp_path: Path) -> None:

@@ -48,6 +48,7 @@ FULL_ENTITY = t.EntityMention(
     aliases=("安",),
     valid_from="1901",
     valid_to="1902-03",
+    quoted=True,
 )
 FULL_RELATION = t.RelationMention(
     source="Ann",
@@ -70,6 +71,7 @@ def sample_entities() -> list[r.EntityRow]:
         attributes={("born", "1867"): 4},
         aliases={"居里": 4},
         mentions=4,
+        quoted=1,
         description="a chemist",
         summary="her summary",
         summarized_to=3,

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from operator import attrgetter
 
 from lightrag_jsonl.core.cjk import has_cjk, simplified
 from lightrag_jsonl.core.options import Tagger
@@ -89,7 +90,7 @@ def _marked_names(text: str) -> Iterator[Phrase]:
 
 def _segmented_names(segments: Sequence[SegmentedWord]) -> Iterator[Phrase]:
     """Names by the tags of the segmenter; of people only names with a surname, and repeated names."""
-    counts = Counter(segment.text for segment in segments)
+    counts = Counter(map(attrgetter("text"), segments))
     for segment in segments:
         type = _TYPES_BY_TAG.get(segment.tag[:2])
         name = segment.text
@@ -109,9 +110,9 @@ def _with_whole_names(segments: Iterable[SegmentedWord]) -> list[SegmentedWord]:
     """The words, with the parts of foreign names joined (皮埃尔·居里)."""
     joined: list[SegmentedWord] = []
     for segment in segments:
-        before = joined[-1] if joined else None
-        is_part = segment.text == "·" or (before is not None and before.text.endswith("·"))
-        if before is not None and is_part and before.tag == "nr" and before.end == segment.start:
+        before = joined[-1] if joined else segment
+        is_name = before.tag == "nr" and before.end == segment.start
+        if is_name and "·" in (segment.text, before.text[-1]):
             joined[-1] = SegmentedWord(
                 start=before.start,
                 end=segment.end,

@@ -4,7 +4,7 @@ import math
 import unicodedata
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -65,7 +65,7 @@ def hash_vectors(texts: Sequence[str], dim: int) -> Vectors:
     for row, text in enumerate(texts):
         slots: list[int] = []
         weights: list[float] = []
-        for term, count in Counter(_weighted_terms(text)).items():
+        for term, count in _term_counts(text).items():
             features = features_by_term.get(term)
             if features is None:
                 features = _features(term[0], dim, is_capitalized=term[1])
@@ -80,17 +80,20 @@ def hash_vectors(texts: Sequence[str], dim: int) -> Vectors:
     return np.asarray(vectors / lengths[:, None], dtype=np.float32)
 
 
-def _weighted_terms(text: str) -> Iterator[tuple[str, bool]]:
-    """Words, bigrams and CJK characters, with whether the text capitalizes them; or any characters."""
+def _term_counts(text: str) -> Counter[tuple[str, bool]]:
+    """The numbers of words, bigrams and CJK characters, with whether the text capitalizes them; or of
+    any characters.
+    """
     capitalized = frozenset(search_terms(" ".join(_CAPITALIZED_WORD.findall(text))))
-    terms = search_terms(text)
-    for term in terms:
-        yield term[:_LONGEST_WORD], term in capitalized
+    counts: Counter[tuple[str, bool]] = Counter()
+    for term, count in Counter(search_terms(text)).items():
+        counts[term[:_LONGEST_WORD], term in capitalized] += count
         if len(term) > 1 and has_cjk(term):
-            yield term[0], False
-    if not terms:
+            counts[term[0], False] += count
+    if not counts:
         folded = unicodedata.normalize("NFKC", sanitize(text))
-        yield from ((char, False) for char in folded if char.isprintable() and char != " ")
+        counts.update((char, False) for char in folded if char.isprintable() and char != " ")
+    return counts
 
 
 def _features(term: str, dim: int, *, is_capitalized: bool) -> _Features:

@@ -137,9 +137,10 @@ def _capitals(text: str, spans: Spans, labels: list[int]) -> _Capitals:
     openings.update(mark.end() for mark in _OPENING_MARK.finditer(text))
     surplus: Counter[str] = Counter()
     for (_, end), label_end in zip(spans, labels, strict=True):
-        for word in _ENGLISH_WORD.finditer(text, label_end, end):
-            if word.start() not in openings:
-                surplus[_folded_name(word[0])] += 1 if word[0][0].isupper() else -1
+        for match in _ENGLISH_WORD.finditer(text, label_end, end):
+            if match.start() not in openings:
+                word = match[0]
+                surplus[_folded_name(word)] += 1 if word[0].isupper() else -1
     return _Capitals(openings, surplus)
 
 

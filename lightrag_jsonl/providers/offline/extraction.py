@@ -120,6 +120,7 @@ def _extraction_of(text: str, sentences: Sequence[NamedSentence], language: Lang
             name=_most_frequent_spelling(bearer.phrases),
             type=_TYPE_NAMES[language].get(_type(bearer.phrases), UNKNOWN_TYPE),
             description=central_sentences(text, bearer.sentences, key),
+            quoted=True,
         )
         for key, bearer in bearers.items()
     }

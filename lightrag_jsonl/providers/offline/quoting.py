@@ -47,11 +47,12 @@ def quoted_sentence(text: str, sentence: NamedSentence, keys: Iterable[str]) -> 
     """
     keys = list(keys)
     heading = sentence.heading
-    names = {name_key(name.name) for name in sentence.subject_and_names}
-    if heading is not None and len(keys) > 1 and name_key(heading.name) in {*keys} - names:
-        colon = "：" if has_cjk(heading.name) else ": "
-        own_keys = [key for key in keys if key in names]
-        return f"{heading.name}{colon}{quoted_sentence(text, sentence, own_keys)}"
+    if heading is not None and len(keys) > 1:
+        names = {name_key(name.name) for name in sentence.subject_and_names}
+        if name_key(heading.name) in {*keys} - names:
+            colon = "：" if has_cjk(heading.name) else ": "
+            own_keys = [key for key in keys if key in names]
+            return f"{heading.name}{colon}{quoted_sentence(text, sentence, own_keys)}"
     start, end = span_of_names(sentence, keys)
     if end - sentence.start <= LONGEST_QUOTED_LINE:
         return quoted_line(_explained(text, sentence), LONGEST_QUOTED_LINE)
@@ -90,7 +91,10 @@ def _tells(text: str, sentence: NamedSentence) -> bool:
 def _most_central_first(
     text: str, sentences: Sequence[NamedSentence], key: str
 ) -> list[NamedSentence]:
-    terms = [_sentence_terms(text, sentence) - {*search_terms(key)} for sentence in sentences]
+    if len(sentences) < 2:
+        return [*sentences]
+    terms_of_name = {*search_terms(key)}
+    terms = [_sentence_terms(text, sentence) - terms_of_name for sentence in sentences]
     counts = Counter(term for own_terms in terms for term in own_terms)
 
     def rank(number: int) -> tuple[int, float, int]:

@@ -48,19 +48,19 @@ def segmented(text: str) -> Iterator[SegmentedWord]:
     """The words of a text, in order; guessed words without a copula at the end."""
     segmenter = _segmenter()
     plain = simplified(text)
-    at = 0
+    end = 0
     for segment, segment_tag in segmenter.tag(plain):
+        start = end
+        end += len(segment)
         word = segment
         tag = segment_tag
         if len(word) > 1 and word.endswith(_COPULA) and not segmenter.has_word(word):
             word = word.removesuffix(_COPULA)
             tag = segmenter.tag(word)[0][1]
-        start = plain.index(word, at)
-        at = start + len(word)
         yield SegmentedWord(
             start=start,
-            end=at,
-            text=text[start:at],
+            end=start + len(word),
+            text=text[start : start + len(word)],
             tag=tag,
             in_dictionary=segmenter.has_word(word),
         )

@@ -266,6 +266,7 @@ def joined_entity(row: int, key: str, display: str, members: Sequence[EntityRow]
         attributes=_votes([member.attributes for member in members]),
         aliases=_votes([member.aliases for member in members]),
         mentions=sum(member.mentions for member in members),
+        quoted=sum(member.quoted for member in members),
         description=_joined_description(members),
         created_at=min(member.created_at for member in members),
         edited=_edited_values(members),

@@ -99,6 +99,7 @@ CREATE TABLE entities (
     attributes text COLLATE "C" NOT NULL CHECK (attributes IS JSON),
     aliases text COLLATE "C" NOT NULL CHECK (aliases IS JSON),
     mentions bigint NOT NULL CHECK (mentions >= 0),
+    quoted bigint NOT NULL CHECK (quoted >= 0), -- of these, the mentions that only quote
     summary text COLLATE "C",
     summarized_to bigint NOT NULL,
     summarized_mentions bigint NOT NULL,
@@ -148,6 +149,7 @@ CREATE TABLE entity_mentions (
     type text COLLATE "C" NOT NULL,
     description text COLLATE "C" NOT NULL,
     grounded boolean NOT NULL,
+    quoted boolean NOT NULL, -- whether the description only quotes the chunk
     attributes text COLLATE "C" CHECK (attributes IS NULL OR attributes IS JSON),
     aliases text COLLATE "C" CHECK (aliases IS NULL OR aliases IS JSON),
     valid_from text COLLATE "C" NOT NULL, -- from when and until when the mention holds: "2021", "2021-06",

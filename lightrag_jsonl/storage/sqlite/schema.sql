@@ -100,6 +100,7 @@ CREATE TABLE entities (
     attributes TEXT NOT NULL CHECK (json_valid(attributes)),
     aliases TEXT NOT NULL CHECK (json_valid(aliases)),
     mentions INTEGER NOT NULL CHECK (mentions >= 0),
+    quoted INTEGER NOT NULL CHECK (quoted >= 0), -- of these, the mentions that only quote
     summary TEXT,
     summarized_to INTEGER NOT NULL,
     summarized_mentions INTEGER NOT NULL,
@@ -150,6 +151,7 @@ CREATE TABLE entity_mentions (
     type TEXT NOT NULL,
     description TEXT NOT NULL,
     grounded INTEGER NOT NULL CHECK (grounded IN (0, 1)),
+    quoted INTEGER NOT NULL CHECK (quoted IN (0, 1)), -- whether the description only quotes the chunk
     attributes TEXT CHECK (attributes IS NULL OR json_valid(attributes)),
     aliases TEXT CHECK (aliases IS NULL OR json_valid(aliases)),
     valid_from TEXT NOT NULL, -- from when and until when the mention holds: "2021", "2021-06",

@@ -30,8 +30,8 @@ from lightrag_jsonl.storage.tables.base import (
 from lightrag_jsonl.storage.tables.dialect import Cursor, Dialect
 from lightrag_jsonl.storage.tables.kept_rows import ALIASES_KEY, KeepingTables
 
-ENTITY = """id, key, name, type, description, names, types, attributes, aliases, mentions, summary,
-    summarized_to, summarized_mentions, created_at, edited"""
+ENTITY = """id, key, name, type, description, names, types, attributes, aliases, mentions, quoted,
+    summary, summarized_to, summarized_mentions, created_at, edited"""
 RELATION = """id, low, high, reversed, description, keywords, low_names, high_names, forward,
     backward, weight, mentions, summary, summarized_to, summarized_mentions, created_at, edited"""
 MENTIONS = "(SELECT entity, chunk FROM entity_mentions WHERE entity IS NOT NULL) m"
@@ -318,6 +318,7 @@ def _entity_row(row: Any) -> EntityRow:
         attributes=_attribute_votes(parse_votes(row.attributes)),
         aliases=parse_votes(row.aliases),
         mentions=row.mentions,
+        quoted=row.quoted,
         description=row.description,
         summary=row.summary,
         summarized_to=row.summarized_to,
@@ -351,6 +352,7 @@ def _entity_columns(row: EntityRow) -> dict[str, object]:
         "attributes": json_text(attributes),
         "aliases": json_text(row.aliases),
         "mentions": row.mentions,
+        "quoted": row.quoted,
         "summary": row.summary,
         "summarized_to": row.summarized_to,
         "summarized_mentions": row.summarized_mentions,

@@ -17,8 +17,8 @@ from lightrag_jsonl.storage.rows import (
 from lightrag_jsonl.storage.tables.base import Tables, by_name, json_text, only_column
 from lightrag_jsonl.storage.tables.kept_rows import KeepingTables
 
-ENTITY_MENTION = """id, entity AS owner, chunk, position, name, type, description, grounded, attributes,
-    aliases, valid_from, valid_to, written"""
+ENTITY_MENTION = """id, entity AS owner, chunk, position, name, type, description, grounded, quoted,
+    attributes, aliases, valid_from, valid_to, written"""
 RELATION_MENTION = """id, relation AS owner, chunk, position, source, target, keywords, description,
     strength, forward, valid_from, valid_to, written"""
 DATED = "valid_from <> '' OR valid_to <> ''"
@@ -148,6 +148,7 @@ def _entity_mention(row: Any) -> EntityMentionRow:
         type=row.type,
         description=row.description,
         grounded=bool(row.grounded),
+        quoted=bool(row.quoted),
         attributes=parse_attributes(row.attributes) if row.attributes else (),
         aliases=_texts(row.aliases),
         valid_from=row.valid_from,
@@ -200,6 +201,7 @@ def _entity_mention_columns(row: EntityMentionRow) -> dict[str, object]:
         "type": mention.type,
         "description": mention.description,
         "grounded": mention.grounded,
+        "quoted": mention.quoted,
         "attributes": json_text(mention.attributes) if mention.attributes else None,
         "aliases": json_text(mention.aliases) if mention.aliases else None,
         "valid_from": mention.valid_from,
