@@ -31,6 +31,8 @@ def with_whole_sentences(chunks: Iterable[Chunk], pages: Iterable[Page]) -> tupl
     text of a chunk stays a slice of its page.
     """
     written_pages = [page for page in pages if page.text.strip()]
+    if len(written_pages) <= 1:
+        return tuple(chunks)
     ends = {page.number: _visible_ends(page.text) for page in written_pages}
     prefaces: dict[int, str] = {}
     continuations: dict[int, str] = {}

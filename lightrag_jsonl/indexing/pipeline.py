@@ -104,14 +104,12 @@ class IndexPipeline:
         with progress_bars(progress) as show:
             async with self.writer.exclusive():
                 insertion = await self._insertion_of_documents(show, summarize=summarize)
-                marks = await self._purge_marks(restore_purged=restore_purged)
+                marks: set[str] = set()
+                if not restore_purged:
+                    marks = await read(self._store, methodcaller("purge_marks"))
                 return await insertion.insert(
                     pending_documents, tolerant=tolerant, purge_marks=marks
                 )
-
-    async def _purge_marks(self, *, restore_purged: bool) -> set[str]:
-        """The marks of purges that keep documents out: none, if what was purged is to come back."""
-        return set() if restore_purged else await read(self._store, methodcaller("purge_marks"))
 
     async def resume(
         self, *, job: str | None = None, progress: ShowProgress = None
@@ -231,7 +229,9 @@ class IndexPipeline:
         """
         outcome = InsertOutcome()
         async with self.writer.exclusive():
-            marks = await self._purge_marks(restore_purged=restore_purged)
+            marks: set[str] = set()
+            if not restore_purged:
+                marks = await read(self._store, methodcaller("purge_marks"))
             waiting: list[PendingDocument] = []
             for received in pending_documents:
                 readable = received

@@ -364,11 +364,8 @@ def as_sentences(texts: Sequence[str]) -> str:
 
 def is_unstated(relation: Relation) -> bool:
     """Whether two names only stand together in a text, without a word on what one is to the other."""
-    return all(map(_says_nothing, (*relation.keywords, *relation.reverse_keywords)))
-
-
-def _says_nothing(predicate: str) -> bool:
-    return not predicate.strip() or predicate in STATING_NOTHING
+    predicates = (*relation.keywords, *relation.reverse_keywords)
+    return all(not text.strip() or text in STATING_NOTHING for text in predicates)
 
 
 def plain_statement(text: str) -> str:

@@ -48,7 +48,7 @@ from lightrag_jsonl.retrieval.passages import Passages, arrange_passages
 from lightrag_jsonl.retrieval.question_names import alias_pairs, question_names
 from lightrag_jsonl.retrieval.scope import may_answer
 from lightrag_jsonl.retrieval.task import TIES, SearchResult, SearchTask, Seeds, Subgraph
-from lightrag_jsonl.retrieval.walk_graph import text_relevance
+from lightrag_jsonl.retrieval.walk_graph import chunk_relevance
 from lightrag_jsonl.storage.status import with_documents
 from lightrag_jsonl.storage.vector_index import Floats, Ids
 
@@ -366,7 +366,7 @@ def fuse_text_hits(task: SearchTask, seeds: Seeds) -> Hits:
     hits = fuse([seeds.dense, seeds.lexical], task.param.fusion)
     if task.param.fusion != "rrf":
         return hits
-    relevance = text_relevance(task, seeds, hits.ids, lexical_weight=1.0)
+    relevance = chunk_relevance(task, seeds, hits.ids, lexical_weight=1.0)
     by_relevance = np.argsort(-relevance, kind="stable")
     return task.settled("chunk", Hits(hits.ids, relevance, hits.why)[by_relevance])
 

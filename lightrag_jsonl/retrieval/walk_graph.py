@@ -184,14 +184,14 @@ def chunk_preferences(
 # ── relevance of chunks ─────────────────────────────────────────────────────────
 
 
-def chunk_relevance(task: SearchTask, seeds: Seeds, chunks: Ids) -> Floats:
-    """How relevant chunks are to the question for the walk, by vectors and by words."""
-    lexical_weight = LEXICAL_WEIGHT_OF_WORDS if task.query.lexical else LEXICAL_WEIGHT
-    return text_relevance(task, seeds, chunks, lexical_weight=lexical_weight)
-
-
-def text_relevance(task: SearchTask, seeds: Seeds, chunks: Ids, *, lexical_weight: float) -> Floats:
-    """The scores of chunks by vectors and by words, each scaled to 1 at most, added up."""
+def chunk_relevance(
+    task: SearchTask, seeds: Seeds, chunks: Ids, *, lexical_weight: float | None = None
+) -> Floats:
+    """How relevant chunks are to the question: the scores by vectors and by words, each scaled to 1 at
+    most, added up; words by default with their weight for the walk.
+    """
+    if lexical_weight is None:
+        lexical_weight = LEXICAL_WEIGHT_OF_WORDS if task.query.lexical else LEXICAL_WEIGHT
     cosines = task.snapshot.vector_scores("chunk", task.query.vectors[:1], chunks)[0]
     lexical_scores = {row: score for row, score, _ in seeds.lexical.rows()}
     lexical = np.array([lexical_scores.get(chunk, 0.0) for chunk in chunks.tolist()])

@@ -69,7 +69,7 @@ def test_records_of_quotes_stay_quotes(tmp_path: Path) -> None:
     text = "Ada Fenn runs Kiln in Delft. 陶器 😀"
     with LightRAG(tmp_path / "a", llm="none", embedder="hash") as rag:
         rag.insert(text)
-        records = rag.admin.export("records")
+        exported = rag.admin.export_text("jsonl")
         names = [entity.name for entity in rag.entities.list()]
     with LightRAG(tmp_path / "b", llm="none", embedder="hash") as rag:
         rag.insert_records(text, parse_jsonl(exported).records)

@@ -455,14 +455,16 @@ def test_a_list_of_one_is_that_index(tmp_path: Path) -> None:
         assert rag.insert(FERRIES[0], progress=False).documents
 
 
-async def test_the_temporary_store_goes_with_the_instance(folders: Path) -> None:
+async def test_the_temporary_store_goes_with_the_instance(
+    folders: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Closing leaves no file behind, and further calls say that it is closed."""
-    temporary = Path(tempfile.gettempdir())
-    before = set(temporary.glob("lightrag-*"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    before = set(tmp_path.glob("lightrag-*"))
     rag = AsyncLightRAG([folders / "part0", folders / "part1"])
     await rag.query(QUESTIONS[0])
     await rag.close()
-    assert set(temporary.glob("lightrag-*")) <= before
+    assert set(tmp_path.glob("lightrag-*")) <= before
     with contextlib.suppress(StorageError):
         await rag.query(QUESTIONS[0])
         raise AssertionError("a closed index answered")

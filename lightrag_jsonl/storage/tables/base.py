@@ -2,6 +2,7 @@
 
 from collections import namedtuple
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -21,6 +22,17 @@ UNCHANGING = {"id", "key", "low", "high"}  # to set them writes to indexes, even
 def json_text(value: object) -> str:
     """Compact JSON."""
     return msgspec.json.encode(value).decode()
+
+
+def column_values(row: Any, **others: Any) -> dict[str, Any]:
+    """The fields of a row as the columns of its table, with `others` besides or in their place; votes and
+    texts as JSON, no texts as NULL.
+    """
+    values = {field.name: getattr(row, field.name) for field in fields(row)} | others
+    for name, value in values.items():
+        if isinstance(value, dict | tuple):
+            values[name] = json_text(value) if value != () else None
+    return values
 
 
 @lru_cache(maxsize=1_000)

@@ -41,6 +41,7 @@ from lightrag_jsonl.storage.rows import (
 from lightrag_jsonl.storage.tables.base import (
     Tables,
     by_name,
+    column_values,
     json_text,
     only_column,
 )
@@ -458,7 +459,12 @@ class DocumentWrites(DocumentReads, KeepingTables):
         self._put("chunks", [_chunk_columns(chunk) for chunk in chunks])
         texts = {chunk.row: chunk.chunk.text for chunk in chunks if chunk.row not in stored}
         self.dialect.full_text.add(texts.items())
-        self._insert("rejections", [row for chunk in chunks for row in _rejection_columns(chunk)])
+        rejections = [
+            column_values(rejection, chunk=chunk.row)
+            for chunk in chunks
+            for rejection in chunk.extraction.rejections
+        ]
+        self._insert("rejections", rejections)
         self._execute(f"{SET_STATES} {self.dialect.among()}", self.dialect.array(documents))
         self.touched["chunk"].update(rows)
 
@@ -572,16 +578,3 @@ def _chunk_columns(stored: StoredChunk) -> dict[str, object]:
         "heading": chunk.heading,
         "extractor": extraction.extractor,
     }
-
-
-def _rejection_columns(stored: StoredChunk) -> list[dict[str, object]]:
-    return [
-        {
-            "chunk": stored.row,
-            "line": rejection.line,
-            "text": rejection.text,
-            "reason": rejection.reason,
-            "detail": rejection.detail,
-        }
-        for rejection in stored.extraction.rejections
-    ]

@@ -21,10 +21,11 @@ from lightrag_jsonl.storage.rows import (
 )
 from lightrag_jsonl.storage.tables.base import (
     TABLE_NAMES,
+    ColumnValues,
     Tables,
     by_name,
+    column_values,
     integer_columns,
-    json_text,
     only_column,
 )
 from lightrag_jsonl.storage.tables.dialect import Cursor, Dialect
@@ -266,7 +267,11 @@ class GraphWrites(GraphReads, KeepingTables):
         entities = [row for row in rows if isinstance(row, EntityRow)]
         relations = [row for row in rows if isinstance(row, RelationRow)]
         self.keep([row.id for row in rows], TABLE_NAMES[kind])
-        self._put("entities", [_entity_columns(row) for row in entities])
+        entity_columns: list[ColumnValues] = []
+        for row in entities:
+            attributes = {SEPARATOR.join(pair): count for pair, count in row.attributes.items()}
+            entity_columns.append(column_values(row, attributes=attributes))
+        self._put("entities", entity_columns)
         self._put("relations", [_relation_columns(row) for row in relations])
         self._put_stated_aliases(entities)
         self.touched[kind].update({row.id for row in rows})
@@ -310,24 +315,14 @@ def _distinct_by_row(
 
 
 def _entity_row(row: Any) -> EntityRow:
-    return EntityRow(
-        id=row.id,
-        key=row.key,
-        names=parse_votes(row.names),
-        types=parse_votes(row.types),
-        attributes=_attribute_votes(parse_votes(row.attributes)),
-        aliases=parse_votes(row.aliases),
-        mentions=row.mentions,
-        quoted=row.quoted,
-        description=row.description,
-        summary=row.summary,
-        summarized_to=row.summarized_to,
-        summarized_mentions=row.summarized_mentions,
-        created_at=row.created_at,
-        name=row.name,
-        type=row.type,
-        edited=parse_edited(row.edited),
-    )
+    values = {
+        "names": parse_votes(row.names),
+        "types": parse_votes(row.types),
+        "attributes": _attribute_votes(parse_votes(row.attributes)),
+        "aliases": parse_votes(row.aliases),
+        "edited": parse_edited(row.edited),
+    }
+    return EntityRow(**(row._asdict() | values))
 
 
 def _attribute_votes(votes: Mapping[str, int]) -> dict[tuple[str, str], int]:
@@ -339,50 +334,17 @@ def _attribute_votes(votes: Mapping[str, int]) -> dict[tuple[str, str], int]:
     return attributes
 
 
-def _entity_columns(row: EntityRow) -> dict[str, object]:
-    attributes = {SEPARATOR.join(pair): count for pair, count in row.attributes.items()}
-    return {
-        "id": row.id,
-        "key": row.key,
-        "name": row.name,
-        "type": row.type,
-        "description": row.description,
-        "names": json_text(row.names),
-        "types": json_text(row.types),
-        "attributes": json_text(attributes),
-        "aliases": json_text(row.aliases),
-        "mentions": row.mentions,
-        "quoted": row.quoted,
-        "summary": row.summary,
-        "summarized_to": row.summarized_to,
-        "summarized_mentions": row.summarized_mentions,
-        "created_at": row.created_at,
-        "edited": json_text(row.edited),
-    }
-
-
 def _relation_row(row: Any) -> RelationRow:
     forward_votes, backward_votes = _keyword_votes(parse_votes(row.keywords))
-    return RelationRow(
-        id=row.id,
-        low=row.low,
-        high=row.high,
-        keywords=forward_votes,
-        backward_keywords=backward_votes,
-        low_names=parse_votes(row.low_names),
-        high_names=parse_votes(row.high_names),
-        forward=row.forward,
-        backward=row.backward,
-        weight=row.weight,
-        mentions=row.mentions,
-        description=row.description,
-        summary=row.summary,
-        summarized_to=row.summarized_to,
-        summarized_mentions=row.summarized_mentions,
-        created_at=row.created_at,
-        reversed=bool(row.reversed),
-        edited=parse_edited(row.edited),
-    )
+    values = {
+        "keywords": forward_votes,
+        "backward_keywords": backward_votes,
+        "low_names": parse_votes(row.low_names),
+        "high_names": parse_votes(row.high_names),
+        "reversed": bool(row.reversed),
+        "edited": parse_edited(row.edited),
+    }
+    return RelationRow(**(row._asdict() | values))
 
 
 def _keyword_votes(votes: Mapping[str, int]) -> tuple[dict[str, int], dict[str, int]]:
@@ -397,26 +359,10 @@ def _keyword_votes(votes: Mapping[str, int]) -> tuple[dict[str, int], dict[str, 
     return forward, backward
 
 
-def _relation_columns(row: RelationRow) -> dict[str, object]:
+def _relation_columns(row: RelationRow) -> ColumnValues:
     keywords = dict(row.keywords)
     for keyword, count in row.backward_keywords.items():
         keywords[SEPARATOR + keyword] = count
-    return {
-        "id": row.id,
-        "low": row.low,
-        "high": row.high,
-        "reversed": row.reversed,
-        "description": row.description,
-        "keywords": json_text(keywords),
-        "low_names": json_text(row.low_names),
-        "high_names": json_text(row.high_names),
-        "forward": row.forward,
-        "backward": row.backward,
-        "weight": row.weight,
-        "mentions": row.mentions,
-        "summary": row.summary,
-        "summarized_to": row.summarized_to,
-        "summarized_mentions": row.summarized_mentions,
-        "created_at": row.created_at,
-        "edited": json_text(row.edited),
-    }
+    columns = column_values(row, keywords=keywords)
+    del columns["backward_keywords"]  # they are among the keywords
+    return columns

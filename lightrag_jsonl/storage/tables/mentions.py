@@ -14,7 +14,14 @@ from lightrag_jsonl.storage.rows import (
     RowIds,
     reading_order,
 )
-from lightrag_jsonl.storage.tables.base import Tables, by_name, json_text, only_column
+from lightrag_jsonl.storage.tables.base import (
+    ColumnValues,
+    Tables,
+    by_name,
+    column_values,
+    json_text,
+    only_column,
+)
 from lightrag_jsonl.storage.tables.kept_rows import KeepingTables
 
 ENTITY_MENTION = """id, entity AS owner, chunk, position, name, type, description, grounded, quoted,
@@ -190,40 +197,25 @@ def _texts(stored: str | None) -> tuple[str, ...]:
     return parse_texts(stored) if stored else ()
 
 
-def _entity_mention_columns(row: EntityMentionRow) -> dict[str, object]:
-    mention = row.mention
-    return {
-        "id": row.id,
-        "entity": row.owner,
-        "chunk": row.chunk,
-        "position": row.position,
-        "name": mention.name,
-        "type": mention.type,
-        "description": mention.description,
-        "grounded": mention.grounded,
-        "quoted": mention.quoted,
-        "attributes": json_text(mention.attributes) if mention.attributes else None,
-        "aliases": json_text(mention.aliases) if mention.aliases else None,
-        "valid_from": mention.valid_from,
-        "valid_to": mention.valid_to,
-        "written": json_text(row.written) if row.written else None,
-    }
+def _entity_mention_columns(row: EntityMentionRow) -> ColumnValues:
+    return column_values(
+        row.mention,
+        id=row.id,
+        entity=row.owner,
+        chunk=row.chunk,
+        position=row.position,
+        written=row.written,
+    )
 
 
-def _relation_mention_columns(row: RelationMentionRow) -> dict[str, object]:
-    mention = row.mention
-    return {
-        "id": row.id,
-        "relation": row.owner,
-        "chunk": row.chunk,
-        "position": row.position,
-        "source": mention.source,
-        "target": mention.target,
-        "keywords": json_text(mention.keywords),
-        "description": mention.description,
-        "strength": mention.strength,
-        "forward": row.forward,
-        "valid_from": mention.valid_from,
-        "valid_to": mention.valid_to,
-        "written": json_text(row.written) if row.written else None,
-    }
+def _relation_mention_columns(row: RelationMentionRow) -> ColumnValues:
+    return column_values(
+        row.mention,
+        id=row.id,
+        relation=row.owner,
+        chunk=row.chunk,
+        position=row.position,
+        forward=row.forward,
+        written=row.written,
+        keywords=json_text(row.mention.keywords),
+    )
