@@ -94,7 +94,12 @@ class DocumentMentions:
         """The mentions by the names of their bearers; names with a key in `apart` are their own."""
         entities = [replace(row, mention=as_written(row), written=()) for row in self.entities]
         relations = [replace(row, mention=as_written(row), written=()) for row in self.relations]
-        bearers = find_bearers(entities, self.texts, apart, _stated_relations(relations))
+        stated_ends = {
+            frozenset((name_key(row.mention.source), name_key(row.mention.target)))
+            for row in relations
+            if row.mention.states_something
+        }
+        bearers = find_bearers(entities, self.texts, apart, stated_ends)
         return DocumentMentions(
             entities=[_entity_of_bearer(row, bearers) for row in entities],
             relations=[_relation_of_bearers(row, bearers) for row in relations],
@@ -129,12 +134,6 @@ def _relation_of_bearers(row: RelationMentionRow, bearers: Mapping[str, str]) ->
     if (source, target) == written:
         return row
     return replace(row, mention=replace(row.mention, source=source, target=target), written=written)
-
-
-def _stated_relations(relations: Iterable[RelationMentionRow]) -> set[frozenset[str]]:
-    """The keys of the two names of each relation that says more than "mentioned together"."""
-    stated = (row.mention for row in relations if row.mention.states_something)
-    return {frozenset((name_key(mention.source), name_key(mention.target))) for mention in stated}
 
 
 # ── from names to bearers ───────────────────────────────────────────────────────

@@ -24,11 +24,11 @@ def json_text(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def column_values(row: Any, **others: Any) -> dict[str, Any]:
-    """The fields of a row as the columns of its table, with `others` besides or in their place; votes and
+def column_values(row: Any, **written: Any) -> dict[str, Any]:
+    """The fields of a row as the columns of its table, with what is `written` otherwise besides or in their place; votes and
     texts as JSON, no texts as NULL.
     """
-    values = {field.name: getattr(row, field.name) for field in fields(row)} | others
+    values = {field.name: getattr(row, field.name) for field in fields(row)} | written
     for name, value in values.items():
         if isinstance(value, dict | tuple):
             values[name] = json_text(value) if value != () else None
