@@ -43,7 +43,7 @@ INVARIANTS = {  # queries that find nothing
     "relations without mentions": "SELECT id FROM relations WHERE id NOT IN "
     "(SELECT relation FROM relation_mentions WHERE relation IS NOT NULL)",
     "entities without vectors": "SELECT name FROM entities WHERE id NOT IN "
-    "(SELECT id FROM entity_vectors)",
+    "(SELECT id FROM entity_vectors) AND mentions > quoted",
     "chunks without vectors": "SELECT name FROM chunks WHERE id NOT IN "
     "(SELECT id FROM chunk_vectors)",
     "vectors of other lengths": "SELECT id FROM entity_vectors WHERE length(data) / 2 <> "

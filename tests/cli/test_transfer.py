@@ -65,7 +65,7 @@ def test_a_batch_runs_from_beginning_to_end(tmp_path: Path) -> None:
         arguments = ["--llm", "m", "--base-url", server.base_url, "--poll-seconds", "0"]
         result = run("batch", "run", text, "-w", tmp_path / "kb", *arguments)
         assert result.exit_code == 0, result.output
-        assert "batch_2: completed, 1 of 1 requests" in result.stderr
+        assert "batch_2: completed, 1 of 1 request" in result.stderr
     with BatchServer(lambda body: None) as server:
         arguments = ["--llm", "m", "--base-url", server.base_url, "--poll-seconds", "0"]
         report = run_json("batch", "run", text, "-w", tmp_path / "b", *arguments, status=3)

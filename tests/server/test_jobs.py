@@ -117,7 +117,7 @@ def test_nothing_that_was_accepted_is_lost_beside_purges(kb: Path) -> None:
 
     def purge(number: int) -> None:
         with LightRAG(folder, options={"lock_timeout": SECONDS}) as rag:
-            rag.insert(Document("Nobody stays.", id=f"gone-{number}"))
+            rag.insert(Document(f"Nobody {number} stays.", id=f"gone-{number}"))
             rag.delete(f"gone-{number}", purge=True)
 
     with serving(kb) as server:

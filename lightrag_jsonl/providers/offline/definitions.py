@@ -22,7 +22,7 @@ _ARTICLES = ("a", "an", "the")
 _SAYS_WHAT = words(
     "is are was were means mean refers refer denotes denote describes describe represents"
 )
-_ASIDE = pattern_of(r"\s*\([^()]{1,60}\)")
+_ASIDE = pattern_of(r"\([^()]{1,60}\)")
 
 
 def defining_first(question: str, quotes: Sequence[Quote]) -> list[Quote]:
