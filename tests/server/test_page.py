@@ -350,7 +350,7 @@ def test_a_marked_claim_says_why_on_hover_and_by_keyboard(kb: Path, page: Page) 
         page.wait("#ask .foot summary", "Nearest sentences")
         assert not page.all("#tip") and len(page.all(".answer .number:not(.missing)")) == 1
         ActionChains(page.driver).move_to_element(mark).perform()
-        page.wait("#tip", "Differs: the passage does not name Mars")
+        page.wait("#tip", "Differs – the passage does not name Mars")
         ActionChains(page.driver).move_to_element(page.wait("header")).perform()
         page.gone("#tip")
         page.run("document.querySelector('.answer .number').focus()")
