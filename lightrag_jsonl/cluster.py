@@ -149,11 +149,11 @@ def shards(
     if characters is None:
         count = SHARDS_OF_EACH_CPU * cpus
         beginning, pending = _with_beginning(pending, count * LARGEST_SHARD)
-        characters = min(LARGEST_SHARD, -(-sum(map(_length, beginning)) // count))
+        characters = min(LARGEST_SHARD, -(-sum(map(_characters, beginning)) // count))
     shard: list[PendingDocument] = []
     shard_length = 0
     for document in pending:
-        length = _length(document)
+        length = _characters(document)
         if shard and shard_length + length > characters:
             yield tuple(shard)
             shard = []
@@ -173,13 +173,13 @@ def _with_beginning(
     length = 0
     for document in documents:
         beginning.append(document)
-        length += _length(document)
+        length += _characters(document)
         if length >= characters:
             break
     return beginning, chain(beginning, documents)
 
 
-def _length(pending: PendingDocument) -> int:
+def _characters(pending: PendingDocument) -> int:
     """The characters of a document."""
     return sum(map(len, pending.document.pages or [pending.document.text]))
 
@@ -319,9 +319,8 @@ class _ClusterInsert:
         make = ray.remote(max_retries=RETRIES)(make_shard)
         merge = ray.remote(max_retries=RETRIES)(merge_shards)
         plan = ray.put(self._plan)
-        running: dict[
-            Any, dict[Any, Shard]
-        ] = {}  # by task: the shards in its result, by their tasks
+        # By task: the shards in its result, by their tasks.
+        running: dict[Any, dict[Any, Shard]] = {}
         while True:
             while len(running) < SHARDS_PER_CPU * _cpus(ray) and not self.report.stopped:
                 shard = next(waiting_shards, None)

@@ -39,7 +39,7 @@ question; `ask` answers one, with numbered sources; `entity` shows an entity by 
 `source` reads a page of a document; `documents` lists the documents; `communities` lists the parts of the \
 graph, each with a report if one was written. A result that was cut off to \
 its token budget says how to get the rest."""
-PURGED = (
+PURGED_TEXT = (
     "the text was purged from this index: `lightrag-jsonl insert --restore-purged` brings it back"
 )
 NOTES = {
@@ -287,7 +287,7 @@ class Tools:
         if not document_ids:
             reasons = [*problems, report.stopped]
             if report.purged:
-                reasons.append(PURGED)
+                reasons.append(PURGED_TEXT)
             raise ToolError("; ".join(reasons).strip("; "))
         summary = f"documents: {', '.join(document_ids)}; entities: {report.entities}"
         return "\n".join([summary, *problems])

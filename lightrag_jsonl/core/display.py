@@ -20,14 +20,14 @@ _ROWS = 60
 
 
 TARGET_OF_LINK = r"\s<[^<>\s]{1,400}>`__?"  # of reStructuredText, with the end of its link
-TARGET = (  # of a link or a picture of Markdown, with its title
+LINK_TARGET = (  # of a link or a picture of Markdown, with its title
     r"\((?:[^()\s]|\([^()\s]*\))*(?:[ \t]+(?:\"[^\"\n]*\"|'[^'\n]*'))?\)"
 )
 ATTRIBUTES = r"\{:[ .#\w^][^{}\n]*\}|\{#[\w-]{1,80}\}(?=\s*$)"  # of kramdown and of pandoc, at the end of a heading
 # of Markdown and HTML; single marks only around words: not in 2 * 3 or snake_case
 _TEXT_MARKS = pattern_of(
     rf"{TARGET_OF_LINK}|\[\[(?:[^\[\]|\n]*\|)?(?P<note>[^\[\]|\n]+)\]\]"  # a link between notes
-    rf"|!?\[(?P<text>(?:[^\[\]\\]|\\.){{0,300}})\]{TARGET}|{ATTRIBUTES}"
+    rf"|!?\[(?P<text>(?:[^\[\]\\]|\\.){{0,300}})\]{LINK_TARGET}|{ATTRIBUTES}"
     r"|</?[A-Za-z][^<>]{0,200}>|\*\*|__|`"
     r"|(?<![\w*])\*(?=[^\s*])|(?<=[^\s*])\*(?![\w*])|(?<!\w)_(?=\w)|(?<=[\w.,!?])_(?!\w)"
     r"|^[^\S\n]*(?:#{1,6}|>)\s+",

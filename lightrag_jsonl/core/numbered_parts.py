@@ -60,7 +60,7 @@ class NumberedPart(NamedTuple):
 
 def natural_order(path: PurePath) -> list[str]:
     """A key that sorts files as people number them: chapter 2 before chapter 10, 第二章 before 第十章."""
-    return [*[_NUMBER_IN_NAME.sub(_padded, name.casefold()) for name in path.parts], *path.parts]
+    return [*[_NUMBER_IN_NAME.sub(_padded, name) for name in path.parts], *path.parts]
 
 
 def _padded(written: re.Match[str]) -> str:

@@ -12,7 +12,7 @@ from lightrag_jsonl.core.types import UNKNOWN_TYPE, Chunk, EntityMention, Extrac
 AliasesByKey: TypeAlias = Mapping[str, Iterable[str]]  # by the key of the bearer's name
 
 _ALIAS_FIELDS = ("aliases", "alias")  # of front matter, in the notes of Obsidian
-_ARTICLE = pattern_of(r"\A(?:the|an?)\s+(?=\w)", re.IGNORECASE)
+_ALIAS_ARTICLE = pattern_of(r"\A(?:the|an?)\s+(?=\w)", re.IGNORECASE)
 _ADDRESS_MARK = "/"  # Hugo's `aliases` are old addresses of a page
 _LINK_WITH_TEXT = pattern_of(
     r"(?<!!)\[\[(?:[^\[\]|#^\n]*/)?(?P<note>[^\[\]|#^/\n\\]+)(?:[#^][^\[\]|\n]*?)?\\?\|(?P<text>[^\[\]|\n]+)\]\]"
@@ -32,7 +32,7 @@ def aliases_in_metadata(metadata: Mapping[str, object]) -> tuple[str, ...]:
     return tuple(
         name
         for alias in names
-        for name in dict.fromkeys((alias, _ARTICLE.sub("", alias)))
+        for name in dict.fromkeys((alias, _ALIAS_ARTICLE.sub("", alias)))
         if name_key(name) and _ADDRESS_MARK not in name
     )
 

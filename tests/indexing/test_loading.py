@@ -27,7 +27,7 @@ def test_what_a_folder_skips_is_reported(tmp_path: Path, caplog: pytest.LogCaptu
         write(tmp_path / name, "Ada")
     assert len(list(load_documents(tmp_path))) == 1
     (message,) = caplog.messages
-    assert message.endswith("of other kinds are skipped: 2 .png, 1 .xyz, 1 without suffix")
+    assert message.endswith("of other kinds are skipped: 1 without suffix, 2 .png, 1 .xyz")
     caplog.clear()
     for name in ("b.png", "c.PNG", "d.xyz", "README"):
         (tmp_path / name).unlink()

@@ -17,12 +17,12 @@ _CHINESE_QUESTION = pattern_of(
     r"(?:请问)?(?:什么是|何谓|何为)(?P<term>[^？?]{1,30})[？?]?\Z"
     r"|(?P<subject>[^？?，,]{1,30}?)(?:指的)?(?:是什么(?:意思|东西)?|是指什么|指什么)[？?]?\Z"
 )
-_WORD = pattern_of(r"[^\W_]+(?:['’.-][^\W_]+)*")
+_PLAIN_WORD = pattern_of(r"[^\W_]+(?:['’.-][^\W_]+)*")
 _ARTICLES = ("a", "an", "the")
 _SAYS_WHAT = words(
     "is are was were means mean refers refer denotes denote describes describe represents"
 )
-_ASIDE = pattern_of(r"\([^()]{1,60}\)")
+_REMARK = pattern_of(r"\([^()]{1,60}\)")
 
 
 def defining_first(question: str, quotes: Sequence[Quote]) -> list[Quote]:
@@ -44,7 +44,7 @@ def defining_first(question: str, quotes: Sequence[Quote]) -> list[Quote]:
 
 
 def _stems(term: str) -> list[str]:
-    tokens = _WORD.findall(term.casefold())
+    tokens = _PLAIN_WORD.findall(term.casefold())
     return [
         stem(token) for token in (tokens[1:] if tokens[:1] and tokens[0] in _ARTICLES else tokens)
     ]
@@ -52,7 +52,7 @@ def _stems(term: str) -> list[str]:
 
 def _defines(sentence: str, stems: Sequence[str]) -> bool:
     """Whether a sentence begins with the term and says what it is ("A trigger contains …")."""
-    tokens = _WORD.findall(_ASIDE.sub("", sentence).casefold())[: len(stems) + 2]
+    tokens = _PLAIN_WORD.findall(_REMARK.sub("", sentence).casefold())[: len(stems) + 2]
     article = tokens[0] if tokens[:1] and tokens[0] in _ARTICLES else ""
     subject = tokens[1:] if article else tokens
     if not stems or [stem(token) for token in subject[: len(stems)]] != list(stems):

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 
-from lightrag_jsonl.core.display import ATTRIBUTES, TARGET, TARGET_OF_LINK, without_marks
+from lightrag_jsonl.core.display import ATTRIBUTES, LINK_TARGET, TARGET_OF_LINK, without_marks
 from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.text import clipped_at_word
 
@@ -54,7 +54,7 @@ _BEGINS_CODE = (
 )
 _ENDS_CODE = ("{", "}", ";", "(", "[", "()", "],", "),", "},", "):", "==", "&&", "||")
 _FENCE_LINE = pattern_of(r"^[ \t]*```(?P<language>.*)$", re.MULTILINE)
-_TARGET = rf"(?:{TARGET}|\[[^\[\]\n]*\])"  # of a link or a picture, in place or by name
+_TARGET = rf"(?:{LINK_TARGET}|\[[^\[\]\n]*\])"  # of a link or a picture, in place or by name
 _MARKUP = pattern_of(
     r"^[ \t]*(?:>>>|\.\.\.|\$)[ \t].*$"
     r"|^[ \t]*\.\. \S.*$(?:\n[ \t]+:.*$)*"  # directives, with their options
@@ -69,7 +69,7 @@ _MARKS_OF_MARKUP = (  # every match of the pattern above has one of these
     (">>>", "...", "$", ".. ", "|", "===", "~~~", "^^^", "---", "<", "![", "]:", "{:", "{#")
 )
 _ADDRESS = pattern_of(
-    rf"(?<=\])(?:(?=\([^()\s]){TARGET}|\[[^\[\]\n]*\])"  # of a link
+    rf"(?<=\])(?:(?=\([^()\s]){LINK_TARGET}|\[[^\[\]\n]*\])"  # of a link
     r"|\b(?:https?|ftp)://[^\s<>\"'`）)\]，。；]+|[\w.+-]{1,60}@[\w-]{1,60}\.[\w.-]{1,60}"
     r"|\b(?:[\w-]{1,60}\.){1,4}(?:com|org|net|io|dev|edu|gov|cn)\b(?:/[^\s<>\"'`）)\]]*)?"
 )

@@ -24,11 +24,11 @@ def json_text(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def column_values(row: Any, **written: Any) -> dict[str, Any]:
-    """The fields of a row as the columns of its table, with what is `written` otherwise besides or in their place; votes and
+def column_values(row: Any, **columns: Any) -> dict[str, Any]:
+    """The fields of a row as the columns of its table, with `columns` besides or in their place; votes and
     texts as JSON, no texts as NULL.
     """
-    values = {field.name: getattr(row, field.name) for field in fields(row)} | written
+    values = {field.name: getattr(row, field.name) for field in fields(row)} | columns
     for name, value in values.items():
         if isinstance(value, dict | tuple):
             values[name] = json_text(value) if value != () else None

@@ -144,8 +144,18 @@ class MentionWrites(MentionReads, KeepingTables):
         """Store mentions, in place of mentions with the same row ids."""
         chunks = {row.chunk for row in entities} | {row.chunk for row in relations}
         self.keep(chunks, "entity_mentions", "relation_mentions")
-        self._put("entity_mentions", [_entity_mention_columns(row) for row in entities])
-        self._put("relation_mentions", [_relation_mention_columns(row) for row in relations])
+        entity_rows = [_mention_columns(row, entity=row.owner) for row in entities]
+        self._put("entity_mentions", entity_rows)
+        relation_rows = [
+            _mention_columns(
+                row,
+                relation=row.owner,
+                forward=row.forward,
+                keywords=json_text(row.mention.keywords),
+            )
+            for row in relations
+        ]
+        self._put("relation_mentions", relation_rows)
         self.touched["chunk"].update({row.chunk for row in entities})
 
 
@@ -197,25 +207,7 @@ def _texts(stored: str | None) -> tuple[str, ...]:
     return parse_texts(stored) if stored else ()
 
 
-def _entity_mention_columns(row: EntityMentionRow) -> ColumnValues:
-    return column_values(
-        row.mention,
-        id=row.id,
-        entity=row.owner,
-        chunk=row.chunk,
-        position=row.position,
-        written=row.written,
-    )
-
-
-def _relation_mention_columns(row: RelationMentionRow) -> ColumnValues:
-    return column_values(
-        row.mention,
-        id=row.id,
-        relation=row.owner,
-        chunk=row.chunk,
-        position=row.position,
-        forward=row.forward,
-        written=row.written,
-        keywords=json_text(row.mention.keywords),
-    )
+def _mention_columns(row: EntityMentionRow | RelationMentionRow, **columns: Any) -> ColumnValues:
+    """The fields of a mention, its place and its spelling as columns, with the `columns` of its kind."""
+    place = {"id": row.id, "chunk": row.chunk, "position": row.position, "written": row.written}
+    return column_values(row.mention, **place, **columns)
