@@ -2,6 +2,7 @@
 
 import contextlib
 import fcntl
+import functools
 import hashlib
 import os
 import subprocess
@@ -61,11 +62,19 @@ def one_at_a_time(folder: Path) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def url(server: str) -> Callable[[object], str]:
-    """The URL of the index with a name of any kind, such as a folder."""
+def owned_url(server: str) -> Callable[[object, object], str]:
+    """The URL of the index of an owner with a name; two owners, such as tests, share no index."""
 
-    def named(name: object) -> str:
-        index = f"t{hashlib.sha256(str(name).encode()).hexdigest()[:16]}"
+    def named(owner: object, name: object) -> str:
+        index = f"t{hashlib.sha256(f'{owner} {name}'.encode()).hexdigest()[:16]}"
         return f"postgresql://postgres:{PASSWORD}@/postgres?host={server}&index={index}"
 
     return named
+
+
+@pytest.fixture
+def url(
+    owned_url: Callable[[object, object], str], request: pytest.FixtureRequest
+) -> Callable[[object], str]:
+    """The URL of this test's index with a name of any kind, such as a folder."""
+    return functools.partial(owned_url, request.node.nodeid)

@@ -99,7 +99,9 @@ def test_a_killed_writer_leaves_whole_documents(url: Url, unbroken: Path, tmp_pa
 
 @settings(max_examples=4, deadline=None)
 @given(st.lists(steps, max_size=6))
-def test_any_series_of_changes_leaves_what_sqlite_has(url: Url, series: list[Step]) -> None:
+def test_any_series_of_changes_leaves_what_sqlite_has(
+    owned_url: Callable[[object, object], str], series: list[Step]
+) -> None:
     """Inserts, deletions, merges and rebuilding: the laws of fold and undo hold here, too."""
 
     async def run_steps(place: str, seen: Store | None = None) -> None:
@@ -110,7 +112,7 @@ def test_any_series_of_changes_leaves_what_sqlite_has(url: Url, series: list[Ste
                     stored_content(seen)
 
     with tempfile.TemporaryDirectory() as folder:
-        address = url(folder)
+        address = owned_url("any series", folder)
         with contextlib.closing(open_store(as_address(address))) as seen:
             asyncio.run(run_steps(address, seen))
             assert problems(address, seen) == []

@@ -52,10 +52,12 @@ Url = Callable[[object], str]
 
 
 @pytest.fixture(scope="module")
-def store(url: Url, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+def store(
+    owned_url: Callable[[object, object], str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Store]:
     """A store of this test process; each test puts other documents into it."""
-    name = tmp_path_factory.mktemp("matching")
-    with contextlib.closing(open_store(as_address(url(name)))) as opened:
+    address = owned_url("matching", tmp_path_factory.mktemp("matching"))
+    with contextlib.closing(open_store(as_address(address))) as opened:
         yield opened
 
 
