@@ -23,7 +23,7 @@ from lightrag_jsonl.core.tokens import FittedTokenizer
 from lightrag_jsonl.core.types import Mode
 from lightrag_jsonl.llm.prompt_manager import PromptManager
 from lightrag_jsonl.rag.export import SUFFIXES, GraphFormat
-from lightrag_jsonl.readers import FILE_FORMATS, READERS, FileFormat
+from lightrag_jsonl.readers.formats import FILE_FORMATS, READERS, FileFormat
 from lightrag_jsonl.readers.old_office import OLD_FORMATS
 from lightrag_jsonl.testing import HashEmbedder
 from tests.conftest import CHECKOUT

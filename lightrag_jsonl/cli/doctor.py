@@ -37,7 +37,7 @@ from lightrag_jsonl.providers.settings import (
 )
 from lightrag_jsonl.rag.opening import completed, open_index
 from lightrag_jsonl.rag.settings import recorded_options, recorded_settings
-from lightrag_jsonl.readers import ARCHIVES, FILE_FORMATS, file_suffix
+from lightrag_jsonl.readers.formats import ARCHIVES, FILE_FORMATS, file_suffix
 from lightrag_jsonl.readers.old_office import OLD_FORMATS, office_program
 from lightrag_jsonl.storage.opening import has_index
 

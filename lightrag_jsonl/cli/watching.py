@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from lightrag_jsonl.indexing.folders import FolderContents
 from lightrag_jsonl.indexing.loading import readable_suffixes
-from lightrag_jsonl.readers import file_suffix
+from lightrag_jsonl.readers.formats import file_suffix
 from lightrag_jsonl.readers.limits import FileLimits
 
 SECONDS_BETWEEN_LOOKS = 2.0  # asking for times works on all file systems, also over a network

@@ -28,7 +28,7 @@ _ORDINAL_ENDING = r"(?:st|nd|rd|th)?"
 _WEEKDAY = r"(?:(?:mon|tues?|wed|thu|thurs|fri|sat|sun)[a-z]{0,6}\.?,?\s+)?"
 _TIME_OF_DAY = r"(?:,?\s+(?:at\s+)?\d{1,2}:.*)?"
 _FORMS = tuple(
-    re.compile(form, re.IGNORECASE)
+    pattern_of(form, re.IGNORECASE)
     for form in (
         r"(?P<year>\d{4})",
         r"(?P<year>\d{4})[-/.](?P<month>\d{1,2})",

@@ -18,7 +18,8 @@ from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.text import digest, sanitize
 from lightrag_jsonl.core.types import Document, Failure, Json
 from lightrag_jsonl.indexing.folders import PROGRAM_FOLDERS, FolderContents, irregularity
-from lightrag_jsonl.readers import (
+from lightrag_jsonl.readers.chats import SlackExports, conversation_files
+from lightrag_jsonl.readers.formats import (
     NO_TEXT,
     PICTURE_SUFFIXES,
     READERS,
@@ -27,7 +28,6 @@ from lightrag_jsonl.readers import (
     decompressed,
     file_suffix,
 )
-from lightrag_jsonl.readers.chats import SlackExports, conversation_files
 from lightrag_jsonl.readers.limits import FileLimits
 from lightrag_jsonl.readers.old_office import OLD_FORMATS, office_program, why_not_converted
 from lightrag_jsonl.readers.process import ReadingProcess

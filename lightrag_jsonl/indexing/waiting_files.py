@@ -7,7 +7,7 @@ from pathlib import PurePath
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.types import Document, Failure
 from lightrag_jsonl.indexing.loading import JSONL_SUFFIX, UnreadSource, documents_in
-from lightrag_jsonl.readers import UNPACKERS, file_suffix
+from lightrag_jsonl.readers.formats import UNPACKERS, file_suffix
 from lightrag_jsonl.readers.process import ReadingProcess
 from lightrag_jsonl.storage.rows import PendingDocument
 from lightrag_jsonl.storage.store import Store

@@ -33,7 +33,7 @@ class ThinkingMarks(NamedTuple):
 
 
 _MARK_PAIRS = [
-    ThinkingMarks(begin=re.compile(begin, re.I), end=re.compile(end, re.I))
+    ThinkingMarks(begin=pattern_of(begin, re.I), end=pattern_of(end, re.I))
     for begin, end in _MARK_PATTERNS
 ]
 _WHITE_SPACE = pattern_of(r"\s*")

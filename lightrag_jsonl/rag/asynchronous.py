@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
     from lightrag_jsonl.indexing.loading import Given, UnreadSource
-    from lightrag_jsonl.readers import Readers
+    from lightrag_jsonl.readers.formats import Readers
 
 
 class AsyncLightRAG:

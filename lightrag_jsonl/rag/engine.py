@@ -86,7 +86,7 @@ from lightrag_jsonl.tracing.recorder import Listener, Recorder
 
 if TYPE_CHECKING:
     from lightrag_jsonl.indexing.loading import Given, UnreadSource
-    from lightrag_jsonl.readers import Readers
+    from lightrag_jsonl.readers.formats import Readers
 
 LATEST = 10_000_000_000  # in seconds: the year 2286; as milliseconds, April 1970
 DIGITS = 6  # of a second's fraction: a datetime holds no more

@@ -15,7 +15,7 @@ from lightrag_jsonl.core.child_process import read_message, start_python, write_
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Document
-from lightrag_jsonl.readers import FileContent, Readers, is_read_here, read_file
+from lightrag_jsonl.readers.formats import FileContent, Readers, is_read_here, read_file
 from lightrag_jsonl.readers.limits import MOST_PICTURE_BYTES, FileLimits, advice
 from lightrag_jsonl.readers.worker import FileRequest, FileResponse
 

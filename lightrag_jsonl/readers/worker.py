@@ -21,7 +21,7 @@ import msgspec
 from lightrag_jsonl.core.child_process import requests_until_left, write_message
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.text import sanitize
-from lightrag_jsonl.readers import FileContent, read_file
+from lightrag_jsonl.readers.formats import FileContent, read_file
 from lightrag_jsonl.readers.limits import FileLimits, advice
 from lightrag_jsonl.readers.markdown import metadata_json
 

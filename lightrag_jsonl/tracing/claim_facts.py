@@ -269,7 +269,7 @@ def _is_no_number(text: str, match: re.Match[str]) -> bool:
 
 _DAY_WORDS = rf"(?:(?:twenty|thirty)[\s-])?(?:{_ORDINAL_WORD})"
 _DATES = tuple(
-    re.compile(pattern, re.IGNORECASE)
+    pattern_of(pattern, re.IGNORECASE)
     for pattern in (
         r"(?<![\d.-])(?P<year>\d{4})[-/.](?P<month>\d{1,2})(?:[-/.](?P<day>\d{1,2}))?(?!\d|[.-]\d)",
         rf"\b(?P<month>{ENGLISH_MONTHS})\s+(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?:\s?[-–]\s?\d{{1,2}})?(?:,?\s+(?P<year>\d{{4}}))?(?!\d)",

@@ -13,7 +13,7 @@ from lightrag_jsonl import ConfigError, Document, FileLimits, LightRAG
 from lightrag_jsonl.core.index_reports import FileNote, SkippedFile
 from lightrag_jsonl.core.types import Failure
 from lightrag_jsonl.indexing.loading import load_documents
-from lightrag_jsonl.readers import read_document
+from lightrag_jsonl.readers.formats import read_document
 
 
 def folder(root: Path, files: Mapping[str, str]) -> Path:

@@ -10,7 +10,7 @@ from reportlab.lib.pagesizes import A4
 from reportlab.pdfgen.canvas import Canvas
 
 from lightrag_jsonl import Document
-from lightrag_jsonl.readers import read_document
+from lightrag_jsonl.readers.formats import read_document
 
 
 def read(data: bytes | str, name: str) -> Document:

@@ -10,7 +10,7 @@ import pytest
 from lightrag_jsonl import Document
 from lightrag_jsonl.core.index_reports import SkippedFile
 from lightrag_jsonl.indexing.loading import load_documents
-from lightrag_jsonl.readers import read_document
+from lightrag_jsonl.readers.formats import read_document
 
 
 def loaded(path: Path) -> list[Document]:

@@ -14,7 +14,7 @@ import pptx
 from docx.oxml import parse_xml
 
 from lightrag_jsonl import ConfigError
-from lightrag_jsonl.readers import read_file
+from lightrag_jsonl.readers.formats import read_file
 from tests.readers.files import read, replaced, saved
 
 PIXEL = base64.b64decode(

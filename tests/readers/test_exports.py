@@ -10,7 +10,7 @@ pytest.importorskip("odfdo")
 import odfdo
 
 from lightrag_jsonl import ConfigError, FileLimits
-from lightrag_jsonl.readers import read_document, read_file
+from lightrag_jsonl.readers.formats import read_document, read_file
 from tests.readers.files import read, replaced, saved, zipped
 from tests.readers.outlook import BODY, SENDER, SENDER_ADDRESS, SUBJECT, outlook_message
 

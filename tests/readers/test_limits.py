@@ -15,7 +15,8 @@ import openpyxl
 import pptx
 
 from lightrag_jsonl import ConfigError, FileLimits
-from lightrag_jsonl.readers import read_document, tables
+from lightrag_jsonl.readers import tables
+from lightrag_jsonl.readers.formats import read_document
 from tests.readers.files import epub, lines, pdf, read, replaced, saved, zipped
 
 SMALL = FileLimits(characters=1_000, cells=1_000, pages=10)

@@ -12,8 +12,8 @@ import pytest
 
 from lightrag_jsonl import Document, LightRAG
 from lightrag_jsonl.core.headings import find_headings
-from lightrag_jsonl.readers import read_file
 from lightrag_jsonl.readers.embedded_data import without_embedded_data
+from lightrag_jsonl.readers.formats import read_file
 from tests.readers.files import read
 
 PICTURE = base64.b64encode(random.Random(7).randbytes(20_000)).decode()

@@ -6,7 +6,7 @@ from pathlib import Path, PurePath
 import pytest
 
 from lightrag_jsonl import ConfigError, Document, LightRAG
-from lightrag_jsonl.readers import read_file
+from lightrag_jsonl.readers.formats import read_file
 from tests.readers.files import read
 
 RST = """=========

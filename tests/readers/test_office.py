@@ -18,7 +18,8 @@ from pptx.chart.data import CategoryChartData
 from pptx.enum.chart import XL_CHART_TYPE
 
 from lightrag_jsonl import ConfigError, Document, FileLimits, LightRAG
-from lightrag_jsonl.readers import compression, read_document
+from lightrag_jsonl.readers import compression
+from lightrag_jsonl.readers.formats import read_document
 from tests.readers.files import read, replaced, saved, zipped
 
 

@@ -15,7 +15,7 @@ import docx
 from lightrag_jsonl import ConfigError, Document, FileLimits
 from lightrag_jsonl.core.index_reports import SkippedFile
 from lightrag_jsonl.indexing.loading import load_documents
-from lightrag_jsonl.readers import read_document
+from lightrag_jsonl.readers.formats import read_document
 from lightrag_jsonl.readers.old_office import office_program
 from lightrag_jsonl.readers.process import ReadingProcess
 from tests.readers.files import saved

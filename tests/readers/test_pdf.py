@@ -17,8 +17,8 @@ from reportlab.pdfbase.cidfonts import UnicodeCIDFont
 from reportlab.pdfgen.canvas import Canvas
 
 from lightrag_jsonl import ConfigError, LightRAG
-from lightrag_jsonl.readers import read_document, read_file
 from lightrag_jsonl.readers.arabic import plain_letters
+from lightrag_jsonl.readers.formats import read_document, read_file
 from tests.readers.files import lines, pdf
 
 NAME = PurePath("paper.pdf")

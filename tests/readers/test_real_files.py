@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("docx")
 
 from lightrag_jsonl import ConfigError
-from lightrag_jsonl.readers import FileContent, read_file
+from lightrag_jsonl.readers.formats import FileContent, read_file
 
 PACKAGES = ("docx", "pptx", "odfdo", "docutils", "reportlab", "sklearn", "matplotlib", "nltk")
 ROOT = Path(__file__).parents[2]

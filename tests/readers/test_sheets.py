@@ -12,7 +12,7 @@ import pptx
 from pptx.chart.data import CategoryChartData
 from pptx.enum.chart import XL_CHART_TYPE
 
-from lightrag_jsonl.readers import read_file
+from lightrag_jsonl.readers.formats import read_file
 from tests.readers.files import read, replaced, saved
 
 

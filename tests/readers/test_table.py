@@ -8,7 +8,8 @@ import pytest
 
 from lightrag_jsonl import ConfigError, Document, LightRAG
 from lightrag_jsonl.indexing.loading import load_documents
-from lightrag_jsonl.readers import compression, read_document
+from lightrag_jsonl.readers import compression
+from lightrag_jsonl.readers.formats import read_document
 from tests.conftest import CHECKOUT
 from tests.processes import run_python
 

@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("trafilatura")
 
 from lightrag_jsonl import ConfigError, Document
-from lightrag_jsonl.readers import read_file
+from lightrag_jsonl.readers.formats import read_file
 from tests.readers.files import epub, read, replaced
 
 PAGE = """<!doctype html><html><head><meta charset="gbk"><title>张骞</title>

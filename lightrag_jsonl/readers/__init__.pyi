@@ -1,0 +1,8 @@
+"""What reads bytes without an index."""
+
+from .formats import (
+    read_document as read_document,
+    read_file as read_file,
+)
+
+__all__ = ["read_document", "read_file"]
