@@ -99,7 +99,7 @@ _RUN = pattern_of(
 def _terms(text: str, *, endings: bool) -> list[str]:
     if text.isascii():  # a quarter of the time; most English text is
         words = _ASCII_WORD.findall(text.lower())
-        return words if "'" not in text else [_closed_up(word) for word in words]
+        return [_closed_up(word) if "'" in word else word for word in words]
     plain = nfkc_casefold(text).translate(QUOTE_FORMS)
     if _UNSPACED.search(plain) is None:  # English text with typographic marks
         return [_closed_up(word) if "'" in word else word for word in _WORD.findall(plain)]

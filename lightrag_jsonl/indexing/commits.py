@@ -157,18 +157,16 @@ class IndexWriter:
         writer.delete_documents(change.old_documents)
         for kind in GRAPH_KINDS:
             writer.put_graph_rows(kind, list(graph.rows(kind).values()))
+            writer.delete_graph_rows(kind, list(graph.rows(kind, gone=True)))
+            unstated = [id for id, row in graph.rows(kind).items() if not row.states_something]
+            if outdated := writer.vector_digests(kind, unstated):
+                writer.delete_vectors(kind, outdated)
         for document, pages in change.documents:
             writer.put_document(document, pages)
         writer.put_chunks([*change.chunks, *change.read_again])
         writer.put_overrides(change.overrides)
         writer.put_mentions(graph.entity_mentions, graph.relation_mentions)
         _put_vectors(change.vectors, writer)
-        for kind in GRAPH_KINDS:
-            unstated = [id for id, row in graph.rows(kind).items() if not row.states_something]
-            if outdated := writer.vector_digests(kind, unstated):
-                writer.delete_vectors(kind, outdated)
-        writer.delete_graph_rows("relation", list(graph.rows("relation", gone=True)))
-        writer.delete_graph_rows("entity", list(graph.rows("entity", gone=True)))
         writer.put_settings({**self.settings(), **change.settings})
         if change.aliases is not None:
             writer.put_aliases(change.aliases)

@@ -132,13 +132,16 @@ def find_entities(task: SearchTask, chunks: Hits) -> tuple[Hits, dict[int, float
     aliases = _hits_by_alias(task, column(likeness_by_row))
     named = likeness_by_row | dict.fromkeys(aliases.ids.tolist(), 1.0)
     entities = take_turns([*hits_by_name, aliases], task.param.top_k)
-    return entities if len(entities) else _entities_in(task, chunks[: task.chunk_limit]), named
+    if len(entities) == 0:
+        ids, scores = _entities_in(task, chunks[: task.chunk_limit])
+        why = "in a passage near the question"
+        entities = task.ranked("entity", ids, scores, task.param.top_k, why)
+    return entities, named
 
 
 def find_relations(task: SearchTask, chunks: Hits) -> tuple[Hits, Hits]:
     """The relations nearest to the question and its high-level keywords; and the nearest to the
-    whole question alone. Where no relation has a vector, those with ends near these texts, and those in
-    the `chunks` near the question.
+    whole question alone. Where no relation has a vector, those in the `chunks` near the question.
     """
     query = task.query
     if not (task.mode.relations or query.high):  # `high` may stand in for low-level keywords
@@ -147,49 +150,29 @@ def find_relations(task: SearchTask, chunks: Hits) -> tuple[Hits, Hits]:
     reasons = ["near the question", *(f"near “{keyword}”" for keyword in query.high)]
     limit = task.param.top_k
     hits_by_text = nearest(task, "relation", vectors, limit=limit, reasons=reasons)
-    if not any(len(hits) for hits in hits_by_text):
-        ends_by_text = nearest(task, "entity", vectors, limit=limit, reasons=reasons)
-        relations_by_text = [_relations_near(task, ends) for ends in ends_by_text]
-        relations_by_text.append(_relations_in(task, chunks[: task.chunk_limit]))
-    else:
-        relations_by_text = hits_by_text
-    weights = [QUESTION_WEIGHT, *[1.0] * len(query.high), QUESTION_WEIGHT][: len(relations_by_text)]
-    relations = fuse(relations_by_text, weights=weights, limit=limit)
-    return relations, hits_by_text[0][:1]
-
-
-def _relations_near(task: SearchTask, entities: Hits) -> Hits:
-    """The visible relations of entities, by the scores of both ends, then by how telling they are."""
-    positions, relations = task.snapshot.graph.relations_of(entities.ids)
-    ids, groups = np.unique(relations, return_inverse=True)
-    likeness = np.bincount(groups, entities.scores[positions], len(ids)).astype(np.float64)
-    visible = task.inside("relation", ids)
-    ids = ids[visible]
-    scores = likeness[visible] + OFTEN_MENTIONED * np.log1p(tellings(task, ids))
-    return Hits.ranked(ids, scores, task.param.top_k, "of an entity near the question")
-
-
-def _entities_in(task: SearchTask, chunks: Hits) -> Hits:
-    """The names in the chunks, those of the best chunks first."""
-    places, mentioned = task.snapshot.graph.entities_of(chunks.ids)
-    ids, first_mentions = np.unique(mentioned, return_index=True)
-    scores = 1 / (1 + places[first_mentions])
-    hits = Hits.ranked(ids, scores, len(ids), "in a passage near the question")
-    return task.settled("entity", hits, task.param.top_k)
+    if not any(map(len, hits_by_text)):
+        return fuse([_relations_in(task, chunks[: task.chunk_limit])], limit=limit), NO_HITS
+    weights = [QUESTION_WEIGHT, *[1.0] * len(query.high)]
+    return fuse(hits_by_text, weights=weights, limit=limit), hits_by_text[0][:1]
 
 
 def _relations_in(task: SearchTask, chunks: Hits) -> Hits:
     """The visible relations between names of the chunks, those of the best chunks first."""
     graph = task.snapshot.graph
-    places, mentioned = graph.entities_of(chunks.ids)
-    entities, first_mentions = np.unique(mentioned, return_index=True)
-    places_by_entity = places[first_mentions]
+    entities, scores_by_entity = _entities_in(task, chunks)
     ids = distinct_rows(graph.relations_of(entities)[1])
     ids = ids[task.inside("relation", ids)]
     ids = ids[np.isin(graph.ends(ids), entities).all(axis=1)]
-    places_of_ends = places_by_entity[np.searchsorted(entities, graph.ends(ids))]
-    scores = 1 / (1 + places_of_ends.max(axis=1, initial=0))
+    scores_of_ends = scores_by_entity[np.searchsorted(entities, graph.ends(ids))]
+    scores = scores_of_ends.min(axis=1, initial=1)
     return Hits.ranked(ids, scores, task.param.top_k, "in a passage near the question")
+
+
+def _entities_in(task: SearchTask, chunks: Hits) -> tuple[Ids, Floats]:
+    """The entities of the chunks, ascending, and scores by the best chunk of each."""
+    places, entities = task.snapshot.graph.entities_of(chunks.ids)
+    ids, first_mentions = np.unique(entities, return_index=True)
+    return ids, 1 / (1 + places[first_mentions])
 
 
 def nearest(

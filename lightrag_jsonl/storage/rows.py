@@ -317,10 +317,8 @@ class RelationRow:
     @property
     def states_something(self) -> bool:
         """Whether the names are more than mentioned together: texts or a person state a relation."""
-        if self.edited:
-            return True
         votes = {**self.keywords, **self.backward_keywords}
-        return not votes or bool(_stating_votes(votes))
+        return not votes or bool(_stating_votes(votes) or self.edited)
 
     def count(self, row: RelationMentionRow, times: int) -> None:
         """Add a mention (`times` 1) or remove it (-1)."""

@@ -5,7 +5,8 @@ import unicodedata
 import zlib
 from collections import Counter
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from functools import lru_cache
+from typing import Literal
 
 import numpy as np
 from anyio import to_thread
@@ -16,14 +17,6 @@ from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.stop_words import FUNCTION_WORDS
 from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.core.text import sanitize
-
-
-class _Features(NamedTuple):
-    """The slots of a term's features in a vector, and the weights added there."""
-
-    slots: list[int]
-    weights: list[float]
-
 
 HASHING_VERSION = 2
 _FUNCTION_WORD_WEIGHT = 0.1  # weight of function words, which hardly distinguish texts
@@ -60,19 +53,15 @@ class HashEmbedder:
 
 def hash_vectors(texts: Sequence[str], dim: int) -> Vectors:
     """A unit vector for each text, shape (len(texts), dim); the first axis if it has no features."""
-    features_by_term: dict[tuple[str, bool], _Features] = {}
     vectors = np.zeros((len(texts), dim), dtype=np.float32)
     for row, text in enumerate(texts):
         slots: list[int] = []
         weights: list[float] = []
-        for term, count in _term_counts(text).items():
-            features = features_by_term.get(term)
-            if features is None:
-                features = _features(term[0], dim, is_capitalized=term[1])
-                features_by_term[term] = features
+        for (term, is_capitalized), count in _term_counts(text).items():
+            term_slots, term_weights = _features(term, dim, is_capitalized)
             factor = 1 + math.log(count)
-            slots += features.slots
-            weights += [factor * weight for weight in features.weights]
+            slots += term_slots
+            weights += [factor * weight for weight in term_weights]
         vectors[row] = np.bincount(np.array(slots, np.int64), weights, minlength=dim)
     lengths = np.linalg.norm(vectors, axis=1)
     vectors[lengths == 0, 0] = 1.0
@@ -96,7 +85,9 @@ def _term_counts(text: str) -> Counter[tuple[str, bool]]:
     return counts
 
 
-def _features(term: str, dim: int, *, is_capitalized: bool) -> _Features:
+@lru_cache(2**13)  # the same words come again and again; 10 MB
+def _features(term: str, dim: int, is_capitalized: bool) -> tuple[list[int], list[float]]:
+    """The slots of a term's features in a vector, and the weights added there."""
     weight = _term_weight(term)
     if is_capitalized and term not in _FUNCTION_TERMS:
         weight *= _CAPITALS_FACTOR
@@ -111,10 +102,8 @@ def _features(term: str, dim: int, *, is_capitalized: bool) -> _Features:
         share = weight * _PIECES_WEIGHT / math.sqrt(len(pieces))
         features += [(piece, share) for piece in pieces]
     hashed = [(zlib.crc32(feature.encode("utf-8")), share) for feature, share in features]
-    return _Features(
-        slots=[(value >> 1) % dim for value, _ in hashed],
-        weights=[share if value & 1 else -share for value, share in hashed],
-    )
+    slots = [(value >> 1) % dim for value, _ in hashed]
+    return slots, [share if value & 1 else -share for value, share in hashed]
 
 
 def _term_weight(term: str) -> float:
