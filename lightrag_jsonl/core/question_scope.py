@@ -36,6 +36,11 @@ _OF_A_DETAIL = pattern_of(
     re.IGNORECASE,
 )
 
+_WHEN_OR_WHERE = pattern_of(
+    r"\b(?:when|where)\b|什么时[候间]|何时|几时|哪一?[年月天日]|哪里|哪儿|何处|何地|(?:什么|哪个)地方",
+    re.IGNORECASE,
+)
+
 
 def asks_about_everything(question: str) -> bool:
     """Whether a question asks about a collection as a whole ("Summarize the book.", "主要人物有哪些？").
@@ -50,7 +55,11 @@ def asks_about_everything(question: str) -> bool:
 
 
 def may_ask_about_a_title(question: str) -> bool:
-    """Whether a question has words for a text or its parts, so that its other words may be a title."""
+    """Whether a question has words for a text or its parts, so that its other words may be a title; when and where
+    something happened is told in one place.
+    """
+    if _WHEN_OR_WHERE.search(question):
+        return False
     content = content_words(question)
     return (
         not TEXT_WORDS.isdisjoint(content)

@@ -1,6 +1,7 @@
 """Decides whether an index may hold anything about a question; in doubt it does."""
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,7 +10,7 @@ import numpy as np
 from lightrag_jsonl.core.answers import Keywords
 from lightrag_jsonl.core.cjk import has_cjk, is_lone
 from lightrag_jsonl.core.modes import ModePlan
-from lightrag_jsonl.core.names import name_key
+from lightrag_jsonl.core.names import folded_text, name_key
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import Embedder, Vectors
 from lightrag_jsonl.core.question_scope import (
@@ -150,7 +151,8 @@ def may_answer(task: SearchTask, seeds: Seeds) -> bool:
 
 def asks_for_overview(view: StoreView, mode: ModePlan, question: str, keywords: Keywords) -> bool:
     """Whether a question is answered from the whole: in the mode for that, and in a mode that searches
-    everything if the model or the words of the question say so. A document's title counts as "the book".
+    everything if the model or the words of the question say so. A document's title counts as "the
+    book", but not that of a single chunk with the title in it: a search finds it, and what others say of its subject.
     """
     if mode.communities:
         return True
@@ -160,9 +162,23 @@ def asks_for_overview(view: StoreView, mode: ModePlan, question: str, keywords: 
         return True
     if not may_ask_about_a_title(question):
         return False
-    titles = [label.title for label in view.document_labels() if label.title]
-    untitled = without_titles(question, titles)
+    untitled = without_titles(question, _titles_of_wholes(view, folded_text(question)))
     return asks_about_everything(untitled) or asks_about_course(untitled)
+
+
+def _titles_of_wholes(view: StoreView, folded_question: str) -> list[str]:
+    """The titles in a question whose documents have several chunks, or one chunk without the title."""
+    ids_by_title: dict[str, list[str]] = defaultdict(list)
+    for label in view.document_labels():
+        if label.title and folded_text(label.title) in folded_question:
+            ids_by_title[label.title].append(label.id)
+    titles: list[str] = []
+    for title, ids in ids_by_title.items():
+        rows = [report.row for report in view.chunk_reports(ids)]
+        texts = [folded_text(chunk.text) for chunk in view.chunks(rows[:1]).values()]
+        if len(rows) > 1 or folded_text(title) not in "".join(texts):
+            titles.append(title)
+    return titles
 
 
 # ── words ───────────────────────────────────────────────────────────────────────

@@ -163,12 +163,16 @@ async def test_an_extractor_of_keywords_may_ask_for_the_whole(tmp_path: Path) ->
         ("The Heron Log", "How many chapters does The Heron Log have?", False),
         ("The Heron Log", "What is the heron about?", False),
         ("The Heron Log", "Where is Corran in The Heron Log?", False),
+        ("The Heron Log", "When did The Heron Log happen?", False),
+        ("The Heron Log", "Where did the events of The Heron Log start?", False),
         ("鹭鸶号日志", "《鹭鸶号日志》讲了什么？", True),
         ("鹭鸶号日志", "鹭鸶号日志的主要人物有哪些？", True),
         ("鹭鸶号日志", "大海在《鹭鸶号日志》中起什么作用？", True),
         ("鹭鸶号日志", "总结这批资料的要点。", True),
         ("鹭鸶号日志", "鹭鸶号的船长是谁？", False),
         ("鹭鸶号日志", "鹭鸶号日志有多少章？", False),
+        ("鹭鸶号日志", "鹭鸶号日志的作者是哪里人？", False),
+        ("鹭鸶号日志", "鹭鸶号日志的事发生在什么时候？", False),
         ("鹭鸶号日志", "这两份资料讲什么？", True),
     ],
 )
@@ -183,6 +187,40 @@ async def test_a_title_is_a_name_for_the_whole(
         context = await rag.retrieve(question, QueryParam(ll_keywords=("Corran",)))
         assert context.mode == ("overview" if is_whole else "mix")
         assert bool(context.excerpts) == is_whole
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "mode"),
+    [
+        (
+            "The Mill Street Fire burned down twelve houses.",
+            "What is the Mill Street Fire about?",
+            "mix",
+        ),
+        (
+            "The Mill Street Fire burned twelve houses.",
+            "What were the results of the Mill Street Fire?",
+            "mix",
+        ),
+        ("Twelve houses burned down.", "What is the Mill Street Fire about?", "overview"),
+        ("磨坊街大火烧毁房屋十二间。", "磨坊街大火的结果是什么？", "mix"),
+        ("烧毁房屋十二间。", "磨坊街大火的结果是什么？", "overview"),
+    ],
+)
+async def test_the_title_of_one_passage_is_searched_for(
+    tmp_path: Path, text: str, question: str, mode: str
+) -> None:
+    """A page of an encyclopedia that is one passage with its title is found among others, not lost in an
+    overview of all of them; where no word leads to the page, the overview has it.
+    """
+    title = "磨坊街大火" if "磨坊街" in question else "Mill Street Fire"
+    others = [Document(f"{place} is a port.", id=place, title=place) for place in PLACES]
+    page = Document(text, id="fire", title=title)
+    async with index(tmp_path) as rag:
+        await rag.insert([*others, page])
+        context = await rag.retrieve(question, mode="mix")
+    assert context.mode == mode
+    assert "fire" in [chunk.document_id for chunk in context.chunks[: 1 if mode == "mix" else None]]
 
 
 CHANGES = (
