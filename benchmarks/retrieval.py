@@ -19,7 +19,7 @@ from typing import Any
 from benchmarks import hipporag_reference as reference
 from benchmarks.corpora import make_embedder, opened
 from benchmarks.datasets import Dataset, load
-from benchmarks.tables import context_table, line, put, retrieval_table
+from benchmarks.tables import line
 from lightrag_jsonl import AsyncLightRAG, Context, LightRAG, QueryParam
 from lightrag_jsonl.core.modes import GRAPH_MODES
 from lightrag_jsonl.core.names import name_key
@@ -55,15 +55,11 @@ def main() -> None:
     parser.add_argument("--questions", type=int, metavar="N", help="only the first N")
     parser.add_argument("--no-reference", action="store_true", help="without HippoRAG-2-like rows")
     parser.add_argument("--no-ablation", action="store_true", help="without the dense-only rows")
-    parser.add_argument("--readme", type=Path, nargs="+", default=(), help="update their table")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         root = given.keep or Path(scratch)
         sets = {Path(name).name: _measured(load(name), root, given) for name in given.data}
     print(json.dumps({"benchmark": "retrieval", "cores": os.cpu_count(), "sets": sets}, indent=2))
-    for path in given.readme:
-        put(path, "retrieval", retrieval_table(sets))
-        put(path, "contexts", context_table(sets))
 
 
 def _measured(dataset: Dataset, root: Path, given: argparse.Namespace) -> dict[str, Any]:
