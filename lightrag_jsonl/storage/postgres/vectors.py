@@ -17,8 +17,8 @@ from lightrag_jsonl.storage.vector_index import TIES, Floats, Ids
 # Of a kind; more are searched by an index, fewer in memory (in the database if the address keeps nothing in
 # memory), exactly: with hashed vectors an HNSW index missed a fifth of the best 40 above 20,000.
 EXACT_ROWS = 100_000
-# Links of a vector in the index: with pgvector's 16, the best 40 of 60,000 hashed vectors are found to .93 however
-# widely one searches, as some are never reached.
+# Links of a vector in the index: with pgvector's 16, a search finds .93 of the best 40 of 60,000 hashed vectors, and a
+# wider one (tried with 20,000) no more.
 INDEX_LINKS = 32
 QUERIES_AT_ONCE = 100  # a statement has a column for each
 INDEX_NAME = "{kind}_vectors_{dim}"
