@@ -2,7 +2,8 @@
 
 The passages are dealt out to parts of the given shares. Prints one JSON object on stdout: recall of supporting
 passages by mode, the CPU time of a question in several indexes relative to one, and how often both find the same
-ten passages.
+ten passages. With `--chunks`, what questions cost in four indexes and in one, of a generated corpus of so many chunks: CPU
+of the first context and of later ones, and memory, each in a process of its own.
 """
 
 import argparse
@@ -19,12 +20,15 @@ from typing import Any
 
 from benchmarks.corpora import WHOLE, make_embedder, opened
 from benchmarks.datasets import Dataset, Question, load
+from benchmarks.instant.material import write, write_parts
+from benchmarks.instant.worker import Figures, run_part
 from benchmarks.tables import line
 from lightrag_jsonl import IndexOptions, LightRAG
 from lightrag_jsonl.core.types import Mode
 
 MODES: tuple[Mode, ...] = ("naive", "local", "global", "hybrid", "mix")
 RECALL_AT = (2, 5, 10)
+PARTS = 4  # of a generated corpus
 ROUNDS = 3  # of measuring CPU time, one index and several in turn; the best counts
 
 
@@ -36,7 +40,15 @@ def main() -> None:
     parser.add_argument("--shares", type=int, nargs="+", default=[25, 25, 25, 25], metavar="N")
     parser.add_argument("--questions", type=int, metavar="N", help="only the first N")
     parser.add_argument("--modes", nargs="+", default=MODES, choices=MODES)
+    parser.add_argument("--chunks", type=int, nargs="+", metavar="N", help="of a generated corpus")
     options = parser.parse_args()
+    if options.chunks:
+        with tempfile.TemporaryDirectory() as folder:
+            costs = {
+                str(count): _costs(count, Path(folder, str(count))) for count in options.chunks
+            }
+        print(json.dumps({"benchmark": "several", "parts": PARTS, "chunks": costs}, indent=2))
+        return
     dataset = load(options.data)
     questions = dataset.questions[: options.questions]
     embedder = make_embedder(options.embedder)
@@ -62,6 +74,38 @@ def main() -> None:
     figures = {"benchmark": "several", "set": dataset.name, "questions": len(questions)}
     shares = {"embedder": options.embedder, "shares": options.shares}
     print(json.dumps({**figures, **shares, "modes": rows}, indent=2))
+
+
+def _costs(chunks: int, root: Path) -> dict[str, Figures]:
+    """What questions cost in one index of a generated corpus, and in several."""
+    corpus = root / "corpus.json"
+    several = root / "several"
+    several.mkdir(parents=True)
+    write(corpus, chunks)
+    parts = [root / f"part{number}.json" for number in range(PARTS)]
+    write_parts(corpus, parts)
+    _run("build", root / "one", corpus)
+    for part in parts:
+        _run("build", several / part.stem, part)
+    figures: dict[str, Figures] = {}
+    for name, system in (("one", "ours"), ("several", "several")):
+        cold = _run("cold", root / name, corpus, system=system)
+        asked = _run("ask", root / name, corpus, system=system)
+        cpu_ms = {mode: row["p50_cpu_ms"] for mode, row in asked["modes"].items()}
+        figures[name] = {
+            "first_context_cpu_s": cold["cold_first_context_cpu_s"],
+            "peak_mb": asked["ask_peak_rss_mb"],
+            "cpu_ms": cpu_ms,
+        }
+    return figures
+
+
+def _run(part: str, folder: Path, corpus: Path, *, system: str = "ours") -> Figures:
+    """The figures of one part of the work, in a process of its own."""
+    figures = run_part(part, folder, corpus, system=system)
+    if "error" in figures:
+        raise SystemExit(figures["error"])
+    return figures
 
 
 def _parts(dataset: Dataset, shares: Sequence[int]) -> Iterator[Dataset]:

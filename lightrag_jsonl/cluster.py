@@ -22,9 +22,10 @@ from lightrag_jsonl.core.errors import ConfigError, LightRAGError, LLMError
 from lightrag_jsonl.core.index_reports import InsertReport
 from lightrag_jsonl.core.options import IndexOptions
 from lightrag_jsonl.core.types import Failure
-from lightrag_jsonl.indexing.incoming import incoming_document, storable
+from lightrag_jsonl.indexing.incoming import incoming_document
 from lightrag_jsonl.indexing.loading import Given, UnreadSource, with_unread
 from lightrag_jsonl.indexing.merging import GraphKey
+from lightrag_jsonl.indexing.outcome import InsertOutcome
 from lightrag_jsonl.indexing.progress import Progress, ProgressCallback
 from lightrag_jsonl.providers.settings import Setup
 from lightrag_jsonl.rag import AsyncLightRAG
@@ -32,7 +33,7 @@ from lightrag_jsonl.rag.engine import Engine
 from lightrag_jsonl.rag.opening import index_arguments
 from lightrag_jsonl.rag.settings import adopt_settings
 from lightrag_jsonl.readers.limits import FileLimits
-from lightrag_jsonl.storage.rows import PendingDocument, text_mark
+from lightrag_jsonl.storage.rows import PendingDocument
 from lightrag_jsonl.storage.sqlite.database import FILE_NAME, SQLiteStore
 from lightrag_jsonl.storage.status import reads_when_asked
 
@@ -129,7 +130,7 @@ async def _insert_on_nodes(
     if is_read_now and engine.client.has_model("summarize") and not run.report.stopped:
         usage = await rag.admin.summarize()  # with the summaries of an interrupted call
         run.report = replace(run.report, usage=run.report.usage + usage)
-    report = with_unread(run.report, run.unread)
+    report = with_unread(run.full_report(), run.unread)
     if report.stopped:  # there are no limits of cost: it was an error of the nodes
         error = LLMError(report.stopped, permanent=True)
         error.report = report
@@ -273,15 +274,19 @@ def _cpus(ray: Any) -> int:
 
 
 class _ClusterInsert:
-    """An insert on a cluster: the report so far, and the numbers of shards."""
+    """An insert on a cluster: what nodes have read so far, the documents that they are not given, and the
+    numbers of shards.
+    """
 
     def __init__(self, engine: Engine, plan: ShardPlan, progress: ProgressCallback | None) -> None:
         self.report = InsertReport()
         self.unread: list[UnreadSource] = []
+        self._left_out = InsertOutcome()
         self._engine = engine
         self._plan = plan
         self._progress = progress
         self._touched: set[GraphKey] = set()
+        self._seen_marks: set[str] = set()  # of purges before this insert
         self._dealt = 0
         self._merged = 0
 
@@ -293,24 +298,31 @@ class _ClusterInsert:
         """
         with self._engine.store.view() as view:
             contents = {document.id: document.content for document in view.documents()}
-            marks = set() if restore_purged else view.purge_marks()
+            self._seen_marks = view.purge_marks()
+        marks = set() if restore_purged else self._seen_marks
         for pending_document in pending:
-            try:
-                waiting = storable(pending_document)
-            except ConfigError as error:
-                document = pending_document.document
-                name = document.id or document.source or ""
-                self.unread.append(Failure(name, None, str(error)))
+            waiting = self._left_out.storable_document(pending_document)
+            if waiting is None:
                 continue
             incoming = incoming_document(waiting)
             row = incoming.document
-            if marks and text_mark(incoming.pages) in marks:
-                self.report = replace(self.report, purged=(*self.report.purged, row.id))
-            elif contents.get(row.id) == row.content:
-                self.report = replace(self.report, unchanged=(*self.report.unchanged, row.id))
+            if self._left_out.is_purged(incoming, marks):
+                continue
+            if contents.get(row.id) == row.content:
+                self._left_out.unchanged.append(row.id)
             else:
                 contents[row.id] = row.content
                 yield waiting
+
+    def full_report(self) -> InsertReport:
+        """The report with the documents that no node was given."""
+        left_out = self._left_out
+        return replace(
+            self.report,
+            unchanged=tuple(left_out.unchanged),
+            purged=(*self.report.purged, *left_out.purged),
+            failures=(*self.report.failures, *left_out.failures),
+        )
 
     async def insert(self, ray: Any, waiting_shards: Iterator[Shard]) -> None:
         """Deal out the waiting shards, and merge each on arrival, until all are merged; several that arrive
@@ -367,12 +379,16 @@ class _ClusterInsert:
         """Merge the database of shards, and add their report to the report."""
         with _stored_shards([database]) as stores:
             merged = await self._engine.curation.merge_indexes(
-                stores, replaces=True, restores=True, touched=self._touched
+                stores,
+                replaces=True,
+                seen_marks=self._seen_marks,
+                touched=self._touched,
             )
         counts = Counter(kind for kind, _ in self._touched)
         self.report = replace(
             _joined_report(self.report, report),
             documents=(*self.report.documents, *merged.documents),
+            purged=(*self.report.purged, *merged.purged),
             chunks=self.report.chunks + merged.chunks,
             entities=counts["entity"],
             relations=counts["relation"],

@@ -111,6 +111,15 @@ def write(path: Path, chunks: int) -> None:
     path.write_text(json.dumps(whole), encoding="utf-8")
 
 
+def write_parts(path: Path, parts: Sequence[Path]) -> None:
+    """Deal out the documents of a written corpus in turn to as many corpora."""
+    whole = json.loads(path.read_text(encoding="utf-8"))
+    papers = list(whole["papers"].items())
+    for number, part in enumerate(parts):
+        dealt = {"papers": dict(papers[number :: len(parts)]), "extra": {}}
+        part.write_text(json.dumps(whole | dealt), encoding="utf-8")
+
+
 def read(path: Path) -> Material:
     """The corpus written by `write`."""
     whole = json.loads(path.read_text(encoding="utf-8"))

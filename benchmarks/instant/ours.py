@@ -23,8 +23,15 @@ class Ours:
         replies = Replies(material, lambda rows: "\n".join(map(json.dumps, rows)))
         embedder = _Embedder(WordVectors(material.clock))
         self._rag = LightRAG(
-            folder, llm=_Model(replies), embedder=embedder, search_processes=search_processes
+            self.indexes(folder),
+            llm=_Model(replies),
+            embedder=embedder,
+            search_processes=search_processes,
         )
+
+    def indexes(self, folder: Path) -> Path | list[Path]:
+        """What is opened: the folder."""
+        return folder
 
     def insert(self, papers: Iterable[Paper]) -> None:
         self._rag.insert([Document("", id=paper.id, pages=paper.pages) for paper in papers])
@@ -47,6 +54,14 @@ class Ours:
 
     def close(self) -> None:
         self._rag.close()
+
+
+class Several(Ours):
+    """The indexes in a folder, asked as one."""
+
+    def indexes(self, folder: Path) -> Path | list[Path]:
+        """What is opened: the folders in the folder."""
+        return sorted(path for path in folder.iterdir() if path.is_dir())
 
 
 class _Model:

@@ -16,7 +16,11 @@ from typing import Any
 from benchmarks.instant.material import CHECKOUT, Material, System, read
 from benchmarks.usage import Usage, on_disk, peak_mb, plain_loop_ms, spread
 
-SYSTEMS = {"ours": ("benchmarks.instant.ours", "Ours"), "floor": ("benchmarks.floor", "Floor")}
+SYSTEMS = {
+    "ours": ("benchmarks.instant.ours", "Ours"),
+    "several": ("benchmarks.instant.ours", "Several"),
+    "floor": ("benchmarks.floor", "Floor"),
+}
 
 Open = Callable[[Path, Material], System]
 Figures = dict[str, Any]
@@ -95,13 +99,14 @@ def change(opener: Open, folder: Path, material: Material) -> Figures:
 
 def cold(opener: Open, folder: Path, material: Material) -> Figures:
     """Measure the first context in a fresh process."""
-    began = time.perf_counter()
+    before = Usage()
     system = opener(folder, material)
     first = system.context(material.questions[0], system.modes[0])
-    seconds = time.perf_counter() - began
+    used = before.until_now()
     system.close()
     return {
-        "cold_first_context_s": round(seconds, 3),
+        "cold_first_context_s": round(used.wall, 3),
+        "cold_first_context_cpu_s": round(used.cpu, 3),
         "cold_context_chars": first,
         "cold_peak_rss_mb": peak_mb(),
     }

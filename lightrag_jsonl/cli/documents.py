@@ -2,6 +2,7 @@
 
 import glob
 import itertools
+import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, redirect_stdout, suppress
@@ -455,7 +456,7 @@ def _summary(rag: LightRAG, report: InsertReport) -> str:
         f"index      {counted(report.chunks, 'new chunks')}, {graph}",
         f"read by    {_reader_words(rag, report)}",
         f"losses     {', '.join(told_losses)}",
-        f'next       lightrag-jsonl query -w {rag.working_dir} "…"',
+        f'next       lightrag-jsonl query -w {shlex.quote(str(rag.working_dir))} "…"',
     ]
     return "\n".join([line for line in lines if told_losses or not line.startswith("losses     ")])
 

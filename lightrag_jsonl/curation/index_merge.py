@@ -36,7 +36,7 @@ class SourceIndex:
 
     `document_ids` are the documents to take, or `None` for all. If the source `replaces`, its
     documents take the place of other versions. If it `restores`, documents that were purged from the
-    index come back.
+    index come back; in any case, those whose marks the caller has seen and heeded before.
     """
 
     location: str
@@ -44,6 +44,7 @@ class SourceIndex:
     document_ids: Collection[str] | None = None
     replaces: bool = False
     restores: bool = False
+    seen_marks: Collection[str] = ()
 
 
 @dataclass(slots=True)
@@ -200,14 +201,15 @@ def _plan_documents_of(
     documents have left that were purged from the index.
     """
     locations_by_id: dict[str, str] = {}  # of conflicting versions
+    unseen_marks = set() if source.restores else marks.difference(source.seen_marks)
     for document in source.view.documents(source.document_ids):
         content, location = versions.get(document.id, ("", ""))
         if content == document.content:
             plan.unchanged.append((source, document))
             continue
-        if marks and not source.restores:
+        if unseen_marks:
             pages = source.view.pages([document.id])
-            if marks & purge_marks(document.id, pages):
+            if unseen_marks & purge_marks(document.id, pages):
                 plan.purged.setdefault(source.location, []).append(document.id)
                 continue
         if location and not source.replaces:

@@ -70,13 +70,15 @@ class CurationPipeline:
         *,
         replaces: bool = False,
         restores: bool = False,
+        seen_marks: Collection[str] = (),
         progress: ProgressCallback | None = None,
         touched: set[GraphKey] | None = None,
     ) -> MergeReport:
         """Add the documents of other indexes: all, or only those with these ids.
 
         With `replaces`, they take the place of other versions here; with `restores`, those that were
-        purged here come back. What was created or changed is added to `touched`.
+        purged here come back; marks of purges that were `seen` before do not count. What was created or
+        changed is added to `touched`.
         """
         with ExitStack() as stack:
             sources = [
@@ -86,6 +88,7 @@ class CurationPipeline:
                     document_ids=document_ids,
                     replaces=replaces,
                     restores=restores,
+                    seen_marks=seen_marks,
                 )
                 for store in stores
             ]

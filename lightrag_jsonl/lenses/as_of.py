@@ -6,9 +6,8 @@ the sentence that it stands on, unless a record with dates that held stands on t
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -134,22 +133,30 @@ class Holding:
         }
 
 
-class HoldingReads(StoreView):
-    """Reads chunks and mentions as of a moment."""
+class HeldView:
+    """A view of an index, of whatever store, as of a moment: chunks and mentions that held; all else is read
+    from the view.
+    """
 
-    holding: Holding
+    def __init__(self, view: StoreView, holding: Holding) -> None:
+        self._view = view
+        self.holding = holding
+
+    def __getattr__(self, name: str) -> Any:
+        """What time does not change."""
+        return getattr(self._view, name)
 
     def chunks(
         self, rows: RowIds = None, *, ids: Names = None, documents: Names = None
     ) -> dict[int, Chunk]:
         """Chunks as in `DocumentReads.chunks`, with spaces in place of statements out of date."""
-        chunks = super().chunks(rows, ids=ids, documents=documents)
+        chunks = self._view.chunks(rows, ids=ids, documents=documents)
         return {row: self._as_of(row, chunk) for row, chunk in chunks.items()}
 
     def fingerprints(self, rows: RowIds = None) -> dict[int, Fingerprint]:
         """The fingerprints as in `DocumentReads.fingerprints`, of the texts that hold."""
-        stored = super().fingerprints(rows)
-        texts = super().chunks(stored)
+        stored = self._view.fingerprints(rows)
+        texts = self._view.chunks(stored)
         valid_chunks = self.chunks(stored)
         changed = {row: chunk for row, chunk in valid_chunks.items() if chunk is not texts[row]}
         return stored | {row: Fingerprint.of(chunk.text) for row, chunk in changed.items()}
@@ -158,7 +165,7 @@ class HoldingReads(StoreView):
         self, *, chunks: RowIds = None, entities: RowIds = None, deleted: bool = False
     ) -> list[EntityMentionRow]:
         """The valid mentions, as in `MentionReads.entity_mentions`."""
-        rows = super().entity_mentions(chunks=chunks, entities=entities, deleted=deleted)
+        rows = self._view.entity_mentions(chunks=chunks, entities=entities, deleted=deleted)
         for row in rows:
             if row.id in self.holding.nameless:
                 row.mention = replace(row.mention, description="", attributes=(), aliases=())
@@ -168,12 +175,12 @@ class HoldingReads(StoreView):
         self, *, chunks: RowIds = None, relations: RowIds = None
     ) -> list[RelationMentionRow]:
         """The valid mentions, as in `MentionReads.relation_mentions`."""
-        rows = super().relation_mentions(chunks=chunks, relations=relations)
+        rows = self._view.relation_mentions(chunks=chunks, relations=relations)
         return self._held("relation", rows)
 
     def mentioned_relations(self, chunks: Sequence[int]) -> list[int]:
         """The relations with a valid mention, as in `MentionReads.mentioned_relations`."""
-        owners = super().mentioned_relations(chunks)
+        owners = self._view.mentioned_relations(chunks)
         doubtful = self.holding.doubtful_relations.intersection(owners)
         if not doubtful:
             return owners
@@ -201,12 +208,8 @@ class HoldingReads(StoreView):
 
 
 def as_held(view: AnyView, holding: Holding) -> AnyView:
-    """A view of the same index, of whatever store, as of a moment; later documents are left to the filter of
-    chunks.
-    """
-    view_as_of = copy(view)
-    view_as_of.__class__ = type("HeldView", (HoldingReads, type(view)), {"holding": holding})
-    return view_as_of
+    """A view of the same index as of a moment; later documents are left to the filter of chunks."""
+    return cast("AnyView", HeldView(view, holding))
 
 
 # ── what did not hold ───────────────────────────────────────────────────────────

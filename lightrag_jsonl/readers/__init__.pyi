@@ -2,6 +2,8 @@
 
 from .formats import (
     read_document as read_document,
+)
+from .formats import (
     read_file as read_file,
 )
 

@@ -212,6 +212,35 @@ def test_shards_are_merged_to_what_one_shard_would_be(tmp_path: Path) -> None:
     assert problems(tmp_path / "merged") == []
 
 
+def test_what_was_purged_does_not_return_from_a_cluster(tmp_path: Path, cluster: Any) -> None:
+    """Neither what was purged before, nor under another name what is purged meanwhile: the report names both.
+    On request it comes back; a new text may have the old name.
+    """
+    given = documents("en", 24)
+    nodes_of(cluster, 1)
+    twin = Document(given[0].text, id="twin")
+    purged_at: list[int] = []
+
+    def purge(progress: Progress) -> None:
+        if progress.documents_done >= 4 and not purged_at:
+            purged_at.append(progress.documents_done)
+            with LightRAG(tmp_path / "all", llm="scripted") as other:
+                other.delete(given[0].id, purge=True)
+
+    with ScriptedServer(respond=answer) as server, opened(tmp_path / "all", server) as rag:
+        report = inserted(rag, [*given, twin], cluster, server, progress=purge)
+        assert purged_at and purged_at[0] < 24
+        assert report.purged == ("twin",) and "twin" not in report.documents
+        report = inserted(rag, [given[0], given[1]], cluster, server)
+        assert report.purged == (given[0].id,) and report.unchanged == (given[1].id,)
+        assert given[0].id not in {document.id for document in rag.documents()}
+        rewritten = Document("Ann0 met Eve.", id=given[0].id)
+        assert inserted(rag, rewritten, cluster, server).documents == (given[0].id,)
+        report = inserted(rag, twin, cluster, server, restore_purged=True)
+        assert report.documents == ("twin",) and report.purged == ()
+    assert problems(tmp_path / "all") == []
+
+
 def test_nodes_merge_what_arrives_together(
     tmp_path: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

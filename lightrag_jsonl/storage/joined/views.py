@@ -306,10 +306,14 @@ class JoinedReads(StoreView):
             own = part.view.entity_rows(ids=part.own_rows("entity", ids))
             for row, member in _by_joined_row(part, "entity", own):
                 members[row].append(member)
-        return {
-            row: joined_entity(row, key, self.state.aliases.displays.get(key, ""), members[row])
-            for row, key in self.entity_keys(members).items()
-        }
+        aliases = self.state.aliases
+        entities: dict[int, EntityRow] = {}
+        for row in sorted(members):
+            own_key = members[row][0].key
+            key = aliases.targets.get(own_key, own_key)
+            display = aliases.displays.get(key, "")
+            entities[row] = joined_entity(row, key, display, members[row])
+        return entities
 
     def entity_keys(self, rows: RowIds = None) -> dict[int, str]:
         targets = self.state.aliases.targets
