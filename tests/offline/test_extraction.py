@@ -167,6 +167,21 @@ def test_a_life_stays_with_its_own_name() -> None:
     assert found["Bob Ray"].startswith("Bob Ray was a smith. He [Bob Ray] died in Oslo.")
 
 
+def test_what_is_said_of_others_does_not_describe_the_heading() -> None:
+    """Under a heading, a sentence is about it only if no other name was the subject before."""
+    text = (
+        "# Orla Tamsin\n\nA potter who lived by the sea.\n\n"
+        "Ilona Varga was a painter. All pictures were sold at once. Nobody knows where."
+    )
+    assert descriptions(text)["Orla Tamsin"] == "A potter who lived by the sea."
+
+
+def test_a_form_of_the_heading_makes_no_second_pair() -> None:
+    """A sentence with a part of the heading's name has each pair once."""
+    relations = extract_text("# Orla Tamsin\n\nTamsin lived in Leeds.", "en").relations
+    assert [(pair.source, pair.target) for pair in relations] == [("Tamsin", "Leeds")]
+
+
 def test_a_heading_describes_nothing() -> None:
     """It repeats a name; only what stands nowhere else is described by it."""
     text = (

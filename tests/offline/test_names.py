@@ -56,6 +56,38 @@ def test_english_names_are_whole() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
+        ("He joined the 12th Lancers Brigade. The 9th Lancers Brigade left.", 2),
+        ("They met on May 5th. On June 3rd Agatha Bloom came.", 1),
+        ("On 4th July Agatha Bloom came.", 1),
+    ],
+)
+def test_an_ordinal_belongs_to_a_name_but_not_a_date(text: str, expected: int) -> None:
+    """Two brigades with numbers are two; the day before a name is none of its words."""
+    found = names(text)
+    assert len(found) == expected
+    assert found in ({"12th Lancers Brigade", "9th Lancers Brigade"}, {"Agatha Bloom"})
+
+
+def test_a_nickname_does_not_cut_a_name() -> None:
+    """A surname after a nickname in quotation marks is the end of a name, not one of its own."""
+    assert names('We saw Edgar "Moss" Tilley and Ann “Nan” Corby today.') == {
+        "Edgar Tilley",
+        "Ann Corby",
+    }
+
+
+def test_a_title_at_the_beginning_is_whole_as_elsewhere() -> None:
+    """The first word of a sentence belongs to the name if the text has both words elsewhere, or if the next
+    is an ordinary word in capitals.
+    """
+    text = "The board met. We heard Board Member Tilley. Board Member Tilley left the board."
+    assert names(text) == {"Board Member Tilley"}
+    assert "Board Secretary Corby" in names("The board met. Board Secretary Corby left.")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
         ("Yesterday Kepler wrote. Walking helps. Researchers agree.", {"Kepler"}),
         ("Install Docker first. Then run Kafka.", {"Docker", "Kafka"}),
         ("Red Cross nurses came. The nurses left.", {"Red Cross"}),

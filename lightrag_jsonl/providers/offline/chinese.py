@@ -1,7 +1,8 @@
 """Names and content words of Chinese texts, by a tagger or a segmenter's parts of speech, and by marks."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from operator import attrgetter
 
 from lightrag_jsonl.core.cjk import has_cjk, simplified
@@ -40,6 +41,7 @@ _DOUBLE_SURNAMES = words(  # of 百家姓, with 太史 and 独孤
     "万俟 司马 上官 欧阳 夏侯 诸葛 闻人 东方 赫连 皇甫 尉迟 公羊 澹台 公冶 宗政 濮阳 淳于 单于 太叔 申屠 公孙 仲孙 轩辕 令狐"
     " 钟离 宇文 长孙 慕容 鲜于 闾丘 司徒 司空 端木 呼延 南宫 百里 东郭 拓跋 太史 独孤"
 )
+_LONGEST_WHOLE_NAME = 20  # characters
 _LONGEST_PLAIN_NAME = 3  # characters of a name with a surname of one character
 _TYPES_BY_TAG = {"nr": "person", "ns": "place", "nt": "organization", "nz": UNKNOWN_TYPE}  # by tag
 
@@ -50,7 +52,8 @@ def chinese_names(text: str, spans: Spans, tagger: Tagger) -> list[Phrase]:
         tagged = tagged_names(text, spans)
     else:
         tagged = _segmented_names(_with_whole_names(segmented(text)))
-    return without_overlap([*title_phrases(text, spans), *_marked_names(text), *tagged])
+    named = without_overlap([*title_phrases(text, spans), *_marked_names(text), *tagged])
+    return without_overlap(read_alike(text, named))
 
 
 def chinese_phrases(text: str, spans: Spans, *, question: bool, tagger: Tagger) -> PhrasesAndWords:
@@ -60,6 +63,50 @@ def chinese_phrases(text: str, spans: Spans, *, question: bool, tagger: Tagger) 
         chinese_names(text, spans, tagger),
         [ContentWord(word.start, word.text, is_verb=word.tag in ("v", "vn")) for word in content],
     )
+
+
+def read_alike(text: str, names: Sequence[Phrase]) -> Iterator[Phrase]:
+    """The names; the same characters are one name at all places.
+
+    Where a name was read as a part of a longer name of the text (王凤 in 王凤朝), the longer name counts, unless
+    it was cut at more places than it was read at.
+    """
+    counts = Counter(name.name for name in names)
+    names_by_text = {name.name: name for name in names}
+    longer_names = _names_around(names_by_text)
+    readings = [
+        [
+            whole
+            for longer in longer_names.get(name.name, ())
+            if (whole := _whole_name(text, name, names_by_text[longer]))
+        ]
+        for name in names
+    ]
+    cuts = Counter(whole.name for wholes in readings for whole in wholes)
+    for name, wholes in zip(names, readings, strict=True):
+        alike = [whole for whole in wholes if counts[whole.name] >= cuts[whole.name]]
+        yield max(alike, key=lambda whole: len(whole.name), default=name)
+
+
+def _names_around(names: Collection[str]) -> dict[str, list[str]]:
+    """The longer Chinese names that have a name in them, by that name."""
+    longer_names: dict[str, list[str]] = {}
+    for longer in filter(has_cjk, names):
+        size = min(len(longer), _LONGEST_WHOLE_NAME)
+        for start in range(size):
+            for end in range(start + 2, size + 1):
+                part = longer[start:end]
+                if part != longer and part in names:
+                    longer_names.setdefault(part, []).append(longer)
+    return longer_names
+
+
+def _whole_name(text: str, part: Phrase, longer: Phrase) -> Phrase | None:
+    """The longer name at the place of a part, if the text has it there."""
+    start = part.start - longer.name.index(part.name)
+    if not text.startswith(longer.name, max(0, start)) or start < 0:
+        return None
+    return replace(longer, start=start, end=start + len(longer.name))
 
 
 def _is_content(word: SegmentedWord, *, question: bool) -> bool:

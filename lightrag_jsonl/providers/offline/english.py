@@ -39,6 +39,7 @@ _TYPES_BY_LAST_WORD = {word: type for type, listed in _KINDS.items() for word in
 _SMALL_IN_TITLES = word_set(
     "a an the and or of in on at by for to from with as vs via de la von van"
 )
+_QUOTATION_MARKS = '"“'
 _MOST_CAPITALS = 4  # words: more of them in capitals are a sentence or a heading
 _WORD_LETTER = r"[\p{L}\p{M}\p{N}]"
 _CAPITALIZED = (  # St. Mr. J.R.R. or a word; letters may be decomposed
@@ -48,9 +49,11 @@ _CAPITALIZED = (  # St. Mr. J.R.R. or a word; letters may be decomposed
 )
 _WORD_GAP = r"(?:[^\S\n]{1,2}|[^\S\n]?\n[^\S\n]?)"  # of one paragraph
 _INNER_WORD = rf"(?:of(?:{_WORD_GAP}the)?|for|de|del|la|le|von|van|der|bin|&)"
+_NICKNAME = rf"[\"“]{_CAPITALIZED}[\"”]"  # between given names and a surname
+_ORDINAL = rf"(?<!\b(?i:{'|'.join(sorted(_DATE_WORDS))})\s)\d{{1,3}}(?:st|nd|rd|th)"  # "5th Avenue"
 _CAPITALIZED_NAME = regex.compile(
-    rf"(?<![\p{{L}}\p{{M}}\p{{N}}'’]){_CAPITALIZED}"
-    rf"(?:{_WORD_GAP}(?:{_INNER_WORD}{_WORD_GAP})?(?:{_CAPITALIZED}|\d{{1,4}}\b(?![.,]\d)))*"
+    rf"(?<![\p{{L}}\p{{M}}\p{{N}}'’])(?:{_ORDINAL}{_WORD_GAP})?{_CAPITALIZED}"
+    rf"(?:{_WORD_GAP}(?:(?:{_INNER_WORD}|{_NICKNAME}){_WORD_GAP})?(?:{_CAPITALIZED}|\d{{1,4}}\b(?![.,]\d)))*"
 )
 _YEAR_WITH_ERA = pattern_of(r"\b(?:(?:AD|BC|BCE|CE)\s\d{1,4}|\d{1,4}\s(?:AD|BC|BCE|CE))\b")
 _ENGLISH_WORD = regex.compile(
@@ -92,11 +95,12 @@ class _Capitals:
     """Where capitals tell nothing in a text, and the counts of capitals elsewhere.
 
     `openings` are the positions of first words. `surplus` counts, for each word, the other places
-    with a capital minus the places without.
+    with a capital minus the places without. `pairs` are adjacent words with capitals at other places.
     """
 
     openings: Set[int]
     surplus: Counter[str]
+    pairs: Set[tuple[str, str]]
 
     def show_a_name(self, word: str) -> bool:
         """Whether a word, in lower case, is a name where the word opens a sentence."""
@@ -136,12 +140,17 @@ def _capitals(text: str, spans: Spans, labels: list[int]) -> _Capitals:
     openings = {letter.start() for letter in first_letters if letter}
     openings.update(mark.end() for mark in _OPENING_MARK.finditer(text))
     surplus: Counter[str] = Counter()
+    pairs: set[tuple[str, str]] = set()
     for (_, end), label_end in zip(spans, labels, strict=True):
+        before = ""
         for match in _ENGLISH_WORD.finditer(text, label_end, end):
-            if match.start() not in openings:
-                word = match[0]
+            word = match[0] if match.start() not in openings else ""
+            if word:
                 surplus[_folded_name(word)] += 1 if word[0].isupper() else -1
-    return _Capitals(openings, surplus)
+            if before[:1].isupper() and word[:1].isupper():
+                pairs.add((_folded_name(before), _folded_name(word)))
+            before = word
+    return _Capitals(openings, surplus, pairs)
 
 
 def _name_phrase(text: str, words: Spans, capitals: _Capitals, *, is_label: bool) -> Phrase | None:
@@ -151,23 +160,25 @@ def _name_phrase(text: str, words: Spans, capitals: _Capitals, *, is_label: bool
     first = 0
     for first, (start, end) in enumerate(words):
         word = text[start:end]
+        next_word = text[slice(*words[first + 1])] if first + 1 < len(words) else ""
         if word.casefold() in PERSON_TITLES:
             has_title = True
         elif not _is_of_date(word) and not _is_common_word(
-            word, capitals, is_opening=is_opening, is_alone=first + 1 == len(words)
+            word, next_word, capitals, is_opening=is_opening
         ):
             break
         is_opening = is_label
     else:
         return None
-    name = " ".join(text[start:end] for start, end in words[first:]).rstrip(".")
-    name_words = _folded_name(name).split()
-    is_heading = len(name_words) > _MOST_CAPITALS and name.isupper()
+    name_words = [text[start:end] for start, end in words[first:]]
+    name = " ".join(word for word in name_words if word[0] not in _QUOTATION_MARKS).rstrip(".")
+    folded_words = _folded_name(name).split()
+    is_heading = len(folded_words) > _MOST_CAPITALS and name.isupper()
     if is_heading or len(name) < 2:
         return None
-    if is_label and not any(map(capitals.show_a_name, name_words)):
+    if is_label and not any(map(capitals.show_a_name, folded_words)):
         return None
-    type = "person" if has_title else _TYPES_BY_LAST_WORD.get(name_words[-1], UNKNOWN_TYPE)
+    type = "person" if has_title else _TYPES_BY_LAST_WORD.get(folded_words[-1], UNKNOWN_TYPE)
     return Phrase(
         start=words[first][0],
         end=words[-1][1],
@@ -181,14 +192,19 @@ def _folded_name(word: str) -> str:
     return word.replace("’", "'").casefold()
 
 
-def _is_common_word(word: str, capitals: _Capitals, *, is_opening: bool, is_alone: bool) -> bool:
+def _is_common_word(word: str, next_word: str, capitals: _Capitals, *, is_opening: bool) -> bool:
     """Whether the first word of a run, though capitalized, is no part of a name."""
     folded = _folded_name(word)
+    if word[0].isdigit():
+        return _is_of_date(next_word)
     if not word[0].isupper() or folded.partition("'")[0] in STOP_WORDS:
         return True
-    if is_opening and is_alone:
+    if not is_opening or (folded, _folded_name(next_word)) in capitals.pairs:
+        return False
+    if not next_word:
         return not capitals.show_a_name(folded)
-    return is_opening and (capitals.surplus[folded] < 0 or begins_no_name(folded))
+    is_before_name = not is_ordinary(_folded_name(next_word))
+    return (capitals.surplus[folded] < 0 and is_before_name) or begins_no_name(folded)
 
 
 def _is_of_date(word: str) -> bool:

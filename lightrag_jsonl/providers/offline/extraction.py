@@ -8,6 +8,7 @@ from itertools import combinations
 
 from anyio import CapacityLimiter, to_thread
 
+from lightrag_jsonl.core.cjk import has_cjk
 from lightrag_jsonl.core.languages import MENTIONED_TOGETHER, Language
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.options import ENTITY_TYPES, Tagger
@@ -30,7 +31,7 @@ from lightrag_jsonl.providers.offline.quoting import (
 from lightrag_jsonl.providers.offline.sentences import find_names, named_sentences
 from lightrag_jsonl.providers.offline.tagging import check_tagger, tagger_in_use
 
-RULES_VERSION = 12  # part of the extractor's name: another number means that texts are read anew
+RULES_VERSION = 13  # part of the extractor's name: another number means that texts are read anew
 _THREADS = 2  # they compute, and more of them would hold up the event loop
 _NAMES_PER_SENTENCE = 8  # that are neighbours of each other
 _PAIRS_PER_NAME = 3  # of neighbours in a text, on average
@@ -140,18 +141,31 @@ def _bearers_by_key(sentences: Sequence[NamedSentence]) -> dict[str, _Bearer]:
             if key := name_key(phrase.name):
                 bearers.setdefault(key, _Bearer()).phrases.append(phrase)
     for sentence in sentences:
-        for key in dict.fromkeys(_name_keys(sentence)):
+        names = sentence.subject_and_names
+        if not names and sentence.heading is not None and sentence.continues_heading:
+            names = [sentence.heading]  # with other names it may be about them
+        for key in dict.fromkeys(name_key(name.name) for name in names):
             if key in bearers:
                 bearers[key].sentences.append(sentence)
     return bearers
 
 
 def _name_keys(sentence: NamedSentence) -> list[str]:
-    """The keys of the names of a sentence, after the heading's key if the sentence is about the heading."""
-    names = sentence.subject_and_names
+    """The keys of the names of a sentence, after the heading's key if the sentence is about the heading.
+
+    A part of the heading's name among the names stands for the heading already.
+    """
+    keys = [name_key(name.name) for name in sentence.subject_and_names]
     if sentence.heading is not None and not sentence.is_unclear:
-        names = [sentence.heading, *names]
-    return [name_key(name.name) for name in names]
+        heading_key = name_key(sentence.heading.name)
+        if not any(_is_part(key, heading_key) for key in keys):
+            return [heading_key, *keys]
+    return keys
+
+
+def _is_part(key: str, longer_key: str) -> bool:
+    """Whether a name consists of words, or Chinese characters, of another."""
+    return key in longer_key if has_cjk(key) else f" {key} " in f" {longer_key} "
 
 
 def _most_frequent_spelling(phrases: Sequence[Phrase]) -> str:

@@ -49,7 +49,8 @@ class NamedSentence:
 
     `heading` is the heading above, if the heading is a name. `subject` is the name meant by the
     pronoun at the beginning, at the pronoun's place; None without a pronoun. A sentence
-    `is_unclear` if the pronoun at the beginning may mean several names.
+    `is_unclear` if the pronoun at the beginning may mean several names, and `continues_heading` if no
+    sentence of the paragraph before has another subject than the heading.
     """
 
     start: int
@@ -59,6 +60,7 @@ class NamedSentence:
     is_heading: bool = False
     subject: Phrase | None = None
     is_unclear: bool = False
+    continues_heading: bool = False
 
     @property
     def subject_and_names(self) -> list[Phrase]:
@@ -98,6 +100,7 @@ def with_subjects(
                 is_heading=is_heading,
                 subject=subject,
                 is_unclear=is_pronoun and subject is None,
+                continues_heading=heading is not None and candidate is heading,
             )
         )
         if not is_heading:
