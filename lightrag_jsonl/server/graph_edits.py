@@ -108,4 +108,6 @@ async def _edit(rag: AsyncLightRAG, edit: GraphEdit) -> str:
 
 async def get_homonyms(call: Call) -> list[Homonym]:
     """Names with perhaps several bearers, the likeliest first; `separate` takes the bearers of a name."""
-    return list(await call.index.rag.entities.homonyms(limit=call.params.limit))
+    limit = call.params.limit
+    entities = call.index.rag.entities
+    return list(await call.index.once(f"homonyms {limit}", lambda: entities.homonyms(limit=limit)))

@@ -79,7 +79,7 @@ REST_ROUTES: Final = (
     Route("GET", f"{INDEX_PATH}/types", graph.count_entity_types, result=dict[str, int]),
     Route("GET", f"{INDEX_PATH}/neighbourhood", graph.get_neighbourhood, graph.NeighbourhoodParams, result=graph.NeighbourhoodBody),
     Route("GET", f"{INDEX_PATH}/overview", graph.get_overview, result=OverviewBody, weight=1),
-    Route("GET", f"{INDEX_PATH}/history", graph.get_history, graph.HistoryParams, result=list[DatedClaim], weight=1),
+    Route("GET", f"{INDEX_PATH}/history", graph.get_history, graph.HistoryParams, result=ListPart[DatedClaim], weight=1),
     Route("GET", f"{INDEX_PATH}/conflicts", graph.get_conflicts, graph.ConflictParams, result=list[Conflict], weight=1),
     Route("GET", f"{INDEX_PATH}/homonyms", get_homonyms, HomonymParams, result=list[Homonym], weight=1),
     Route("GET", f"{INDEX_PATH}/snapshots", get_snapshots, result=list[IndexSnapshot]),

@@ -81,6 +81,35 @@ def test_graph_is_searched_and_walked(server: Running) -> None:
     assert server.get("/indexes/kb/sources", chunk=chunk["id"])["chunks"] == [chunk]
 
 
+def test_a_history_is_read_in_parts(tmp_path: Path) -> None:
+    """A part of the claims with the number of all; a sentence with several names once, if asked; and only
+    what the text dates, if asked.
+    """
+    sentence = "Ida Holm drew the light of Norby, the light of Solvik and the light of Ness."
+    dated = "Ida Holm opened the light of Norby in 1871."
+    lights = [f"light of {place}" for place in ("Norby", "Solvik", "Ness")]
+    records = [entity(name, sentence, "thing") for name in ("Ida Holm", *lights)]
+    records += [relation("Ida Holm", light, sentence) for light in lights]
+    records.append(relation("Ida Holm", lights[0], dated, valid_from="1871"))
+    with LightRAG(tmp_path / "kb", embedder="hash") as rag:
+        rag.insert_records(Document(f"{sentence} {dated}", id="own"), records)
+        claims = rag.entities.history("Ida Holm")
+    with serving(tmp_path / "kb") as server:
+
+        def history(**params: object) -> dict[str, Any]:
+            part = server.get("/indexes/kb/history", name="Ida Holm", **params)
+            assert isinstance(part, dict)
+            return part
+
+        whole = history()
+        parts = [history(offset=number, limit=1)["items"] for number in range(whole["total"])]
+        assert [part[0] for part in parts] == whole["items"]
+        assert [claim["text"] for claim in whole["items"]] == [claim.text for claim in claims]
+        assert [claim["text"] for claim in history(sentences=True)["items"]] == [dated, sentence]
+        assert [claim["text"] for claim in history(stated=True)["items"]] == [dated]
+        assert history(stated=True, limit=1)["total"] == 1
+
+
 def test_what_does_not_exist_is_404(server: Running) -> None:
     """Nothing of another name is given, and the error is JSON with a code and words; also for a POST,
     so that a program that asks for more of a protocol learns what is missing.
