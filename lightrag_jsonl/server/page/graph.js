@@ -2,7 +2,7 @@
 
 import { get, indexPath, post } from "./api.js";
 import { line, relationWords } from "./ask.js";
-import { $, guarded, h, inform, notify } from "./dom.js";
+import { $, Busy, guarded, h, inform, notify } from "./dom.js";
 import { colorOf, Drawing, setTypes } from "./drawing.js";
 import { editButtons, finished, separateButton, settleButton } from "./edit.js";
 import { MOST_PASSAGES, openCitations, openSources } from "./passage.js";
@@ -11,6 +11,8 @@ import { go, linkTo } from "./route.js";
 import { format, listed, t } from "./strings.js";
 
 const FOUND = 30;
+const FEW = 5; // documents of a bearer that are named
+const SLOW = 300; // milliseconds, after which the page says that it looks
 const FIRST_LINES = 3; // of a description; the rest is folded
 const ON_TIMELINE = 8; // dated statements beside an entity; the rest is in its history
 const AROUND = 40; // relations that a click adds at most
@@ -34,6 +36,7 @@ let parts;
 let drawing;
 let searched = 0;
 let told = 0;
+let waiting; // until the page says that it looks
 
 export function startGraph() {
   parts = {
@@ -69,18 +72,23 @@ export const showGraph = guarded(async ([place, name] = []) => {
   parts.type.replaceChildren(h("option", { value: "", t: "all_types" }), ...options);
   parts.type.value = chosen;
   const finding = find();
-  if (round === told) await (PLACES.get(place) ?? (() => showOverview(round)))(name);
+  const busy = new Busy("looking");
+  clearTimeout(waiting);
+  const timer = (waiting = setTimeout(() => parts.about.replaceChildren(busy.element), SLOW));
+  try {
+    if (round === told) await (PLACES.get(place) ?? (() => showOverview(round)))(name);
+  } finally {
+    clearTimeout(timer);
+    busy.end();
+  }
   await finding;
 });
 
 // The communities of the graph, drawn with their central entities.
 const showOverview = guarded(async (round = ++told) => {
-  const { communities, entities, relations, reports_missing: missing } = await get(indexPath("/overview"));
-  if (round === told || !drawing.types().length) {
-    drawing.clear();
-    drawing.add(entities, relations);
-    showLegend();
-  }
+  const overview = await get(indexPath("/overview"));
+  const { communities, entities, reports_missing: missing } = overview;
+  if (round === told || !drawing.types().length) drawOverview(overview);
   $("#graph").classList.toggle("bare", !entities.length);
   if (!entities.length) return tell(round, ...emptyGraph());
   tell(round,
@@ -90,6 +98,19 @@ const showOverview = guarded(async (round = ++told) => {
       line(() => choose(names[0]), h("span", { class: "grow" }, h("b", {}, summary ? title : listed(names.slice(0, TITLE_NAMES))), h("br"), h("span", { t: "entities", n: format(n) }), " · ", h("span", { t: "passages_n", n: format(passages) }), ...(summary ? [h("br"), h("span", { class: "small" }, summary)] : []))))),
     ...(missing ? [h("p", { class: "row" }, h("button", { class: "link", t: "write_reports", onclick: writeReports }))] : []),
   );
+});
+
+function drawOverview({ entities, relations }) {
+  drawing.clear();
+  drawing.add(entities, relations);
+  showLegend();
+}
+
+// Beside a list that concerns no single entity, the whole is drawn, unless something is drawn.
+const drawSomething = guarded(async () => {
+  if (drawing.types().length) return;
+  const overview = await get(indexPath("/overview"));
+  if (!drawing.types().length) drawOverview(overview);
 });
 
 // What was said about an entity, as a line of time.
@@ -114,7 +135,7 @@ const firstOf = (count, total) => [h("span", { t: "first_n", n: format(count) })
 // Pairs of claims that cannot both hold; a person settles one by deleting a relation.
 const showConflicts = guarded(async () => {
   const round = ++told;
-  const conflicts = await get(indexPath("/conflicts"));
+  const [conflicts] = await Promise.all([get(indexPath("/conflicts")), drawSomething()]);
   const side = (claim) => h("li", {}, claimLine(claim), claim.kind === "relation" && settleButton(claim, () => showConflicts()));
   tell(round,
     h("h2", { t: "conflicts" }),
@@ -127,7 +148,7 @@ const showConflicts = guarded(async () => {
 // Names with perhaps several bearers, or one of them: why, the bearers with their passages, and a separation.
 const showHomonyms = guarded(async (name = "") => {
   const round = ++told;
-  const all = await get(indexPath("/homonyms"), { limit: MOST_HOMONYMS });
+  const [all] = await Promise.all([get(indexPath("/homonyms"), { limit: MOST_HOMONYMS }), drawSomething()]);
   const homonyms = name ? all.filter((homonym) => homonym.name === name) : all;
   const none = name ? "homonym_none" : "homonyms_none";
   tell(round,
@@ -139,7 +160,7 @@ const showHomonyms = guarded(async (name = "") => {
 });
 
 function homonymCard(homonym) {
-  const { name, evidence, bearers } = homonym;
+  const { name, evidence, bearers, documents: titles } = homonym;
   const refresh = () => {
     drawing.remove(name);
     find();
@@ -149,7 +170,7 @@ function homonymCard(homonym) {
     h("h3", {}, name),
     evidence.map(({ kind, detail }) => h("p", { class: "small", t: `against_${kind}`, n: detail })),
     h("ul", { class: "list" }, Object.entries(bearers).map(([qualifier, documents]) =>
-      line(() => openSources({ entity: name }, documents), h("span", { class: "grow" }, h("b", {}, `${name} (${qualifier})`), h("span", { class: "soft small block" }, listed(documents)))))),
+      line(() => openSources({ entity: name }, documents), h("span", { class: "grow" }, h("b", {}, `${name} (${qualifier})`), h("span", { class: "soft small block" }, listed([...new Set(documents.slice(0, FEW).map((id) => titles[id]))])), documents.length > FEW && h("span", { class: "soft small", t: "documents_n", n: format(documents.length) }))))),
     h("p", { class: "row" }, separateButton(homonym, refresh)));
 }
 

@@ -6,7 +6,7 @@ const WORDS = new Map(Object.entries({
   graph: ["Graph", "图谱"],
   documents: ["Documents", "文档"],
   index: ["Index", "索引"],
-  language: ["切换到中文", "Switch to English"],
+  language: ["切换到中文", "EN – Switch to English"],
   other_language: ["中文", "EN"],
   theme: ["Dark or light", "深色或浅色"],
   close: ["Close", "关闭"],
