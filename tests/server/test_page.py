@@ -868,6 +868,7 @@ def test_namesakes_are_listed_separated_and_rejoined(tmp_path: Path, page: Page)
         page.wait("#graph button", "Namesakes").click()
         page.wait("#graph aside .card p", "1955 / 1820")
         assert [title.text for title in page.all("#graph aside h3")] == ["Ada Gale"]
+        assert "Register of 1820" in page.wait("#graph aside .card .line", "(1820)").text
         page.wait("#graph aside .card .line", "(1820)").click()
         page.wait("#passage .passage", "born in 1820")
         assert len(page.all("#passage article")) == 1

@@ -371,10 +371,12 @@ def test_homonyms_are_listed_separated_and_rejoined(kb: Path) -> None:
         for id, year in (("first", 1820), ("second", 1955)):
             text = f"Edda Quill was born in {year}."
             record = {"type": "entity", "name": "Edda Quill", "entity_type": "person"}
-            rag.insert_records(Document(text, id=id), [{**record, "description": text}])
+            document = Document(text, id=id, title=f"Register of {year}")
+            rag.insert_records(document, [{**record, "description": text}])
     with serving(kb) as server:
         names = server.get("/indexes/kb/homonyms")
         (homonym,) = [item for item in names if item["name"] == "Edda Quill"]
+        assert homonym["documents"] == {"first": "Register of 1820", "second": "Register of 1955"}
         edit = {"action": "separate", "name": "Edda Quill", "bearers": homonym["bearers"]}
         job = server.job(server.post("/indexes/kb/edit", edit, 202))
         rejoined = job["report"]["rejoin"]

@@ -135,7 +135,8 @@ const firstOf = (count, total) => [h("span", { t: "first_n", n: format(count) })
 // Pairs of claims that cannot both hold; a person settles one by deleting a relation.
 const showConflicts = guarded(async () => {
   const round = ++told;
-  const [conflicts] = await Promise.all([get(indexPath("/conflicts")), drawSomething()]);
+  drawSomething();
+  const conflicts = await get(indexPath("/conflicts"));
   const side = (claim) => h("li", {}, claimLine(claim), claim.kind === "relation" && settleButton(claim, () => showConflicts()));
   tell(round,
     h("h2", { t: "conflicts" }),
@@ -148,7 +149,8 @@ const showConflicts = guarded(async () => {
 // Names with perhaps several bearers, or one of them: why, the bearers with their passages, and a separation.
 const showHomonyms = guarded(async (name = "") => {
   const round = ++told;
-  const [all] = await Promise.all([get(indexPath("/homonyms"), { limit: MOST_HOMONYMS }), drawSomething()]);
+  drawSomething();
+  const all = await get(indexPath("/homonyms"), { limit: MOST_HOMONYMS });
   const homonyms = name ? all.filter((homonym) => homonym.name === name) : all;
   const none = name ? "homonym_none" : "homonyms_none";
   tell(round,
@@ -216,7 +218,9 @@ const chooseEntity = () => h("p", { class: "soft", t: "choose_entity" });
 
 // What stands beside the drawing: the answer to the last request, also when an earlier one takes longer.
 function tell(round, ...nodes) {
-  if (round === told) parts.about.replaceChildren(...nodes);
+  if (round !== told) return;
+  clearTimeout(waiting);
+  parts.about.replaceChildren(...nodes);
 }
 
 const find = guarded(async () => {
