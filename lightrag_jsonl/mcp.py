@@ -78,6 +78,7 @@ PROMPTS = {
     },
 }
 MOST_LISTED_DOCUMENTS = 1_000  # in the list as a resource
+MOST_LISTED_RELATIONS = 200  # of an entity as a resource
 MOST_NAMES_SHOWN = 10  # of entities, for each community
 
 
@@ -339,13 +340,18 @@ class Resources:
         return pages[page - 1].text
 
     async def entity(self, name: str) -> str:
-        """An entity: its type, other names, description and relations."""
+        """An entity: its type, other names, description and relations, the first of very many."""
         try:
-            entity, relations = await self._rag.entities.neighbours(name)
+            entity, relations = await self._rag.entities.neighbours(
+                name, limit=MOST_LISTED_RELATIONS
+            )
         except LightRAGError as error:
             raise ResourceNotFoundError(str(error)) from error
         lines = [_name_with_type(entity), *entity.aliases, entity.description, ""]
-        return "\n".join([*lines, *map(_relation_line, relations)])
+        lines += map(_relation_line, relations)
+        if len(relations) < entity.degree:
+            lines.append(f"(the first {len(relations):,} of {entity.degree:,} relations)")
+        return "\n".join(lines)
 
 
 class AgentPrompts:

@@ -11,7 +11,7 @@ from lightrag_jsonl import LightRAG
 from lightrag_jsonl.cli.group import CommandOutput, index_command, main
 from lightrag_jsonl.cli.options import NON_NEGATIVE, POSITIVE, models, option, together
 from lightrag_jsonl.cli.output import confirm, one_line, priced_words, table, width, wrapped
-from lightrag_jsonl.core.claims import DatedClaim
+from lightrag_jsonl.core.claims import DatedClaim, claims_by_sentence
 from lightrag_jsonl.core.display import without_bullets
 from lightrag_jsonl.core.languages import STATING_NOTHING
 from lightrag_jsonl.core.text import counted
@@ -68,13 +68,10 @@ def show_command(rag: LightRAG, name: str, limit: int) -> CommandOutput:
     rows = [_neighbour_row(relation, entity.name) for relation in relations[:limit]]
     names = entity.name if entity.type == UNKNOWN_TYPE else f"{entity.name} ({entity.type})"
     also = f"also {', '.join(entity.aliases)}" if entity.aliases else ""
-    unlisted = (
-        f"… {len(relations) - limit:,} more (-n {len(relations)})" if len(relations) > limit else ""
-    )
     parts = [
         "\n".join(filter(None, [names, also])),
         wrapped(without_bullets(entity.description)),
-        "\n".join(filter(None, [_narrow_table(rows), unlisted])),
+        "\n".join(filter(None, [_narrow_table(rows), _unlisted(limit, relations)])),
         "\n".join(
             ["documents", *[f"  {one_line(title, ENTITY_COLUMNS - 2)}" for title in documents]]
         ),
@@ -149,13 +146,28 @@ def list_relations(rag: LightRAG, limit: int, offset: int, search: str) -> Comma
     return CommandOutput(relations, rows or "no relations")
 
 
-@index_command(name_argument, name="history", group=entities_group)
-def show_history(rag: LightRAG, name: str) -> CommandOutput:
+@index_command(
+    name_argument,
+    option("-n --limit", "Sentences to list.", POSITIVE, default=100, show_default=True),
+    name="history",
+    group=entities_group,
+)
+def show_history(rag: LightRAG, name: str, limit: int) -> CommandOutput:
     """Show what was said about the entity NAME over time, with the sources."""
     claims = rag.entities.history(name)
-    # A sentence is a claim of the entity and of each of its relations.
-    rows = {tuple(row.values()): row for row in map(_claim_row, claims)}.values()
-    return CommandOutput(claims, table(rows, "from", "to", "statement", "document", "date"))
+    sentences = claims_by_sentence(claims)
+    rows = map(_claim_row, sentences[:limit])
+    lines = [
+        table(rows, "from", "to", "statement", "document", "date"),
+        _unlisted(limit, sentences),
+    ]
+    return CommandOutput(claims, "\n".join(filter(None, lines)))
+
+
+def _unlisted(limit: int, items: Sequence[object]) -> str:
+    """A line with the number of items above the limit; "" for none."""
+    count = len(items)
+    return f"first {limit:,} of {count:,} (-n {count} for all)" if count > limit else ""
 
 
 @index_command(

@@ -1,8 +1,9 @@
 """Claims of texts with dates, for readers: the history of an entity, and contradictions."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from functools import cached_property
+from typing import Literal, NamedTuple
 
 from lightrag_jsonl.core.display import with_short_repr
 from lightrag_jsonl.core.names import nfkc_casefold
@@ -76,24 +77,58 @@ class GraphDifference:
     new_conflicts: tuple[Conflict, ...] = ()
 
 
-def statement_span(text: str, names: Sequence[str], description: str) -> tuple[int, int] | None:
-    """The characters of a text that state something about names: the description as it stands there, or
-    the sentence that shares most of its words, if possible one with all names; None if no sentence says
-    something like it.
+class StatementPlaces:
+    """Where a text states something; its sentences are read once, for any number of statements."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def span(self, names: Sequence[str], description: str) -> tuple[int, int] | None:
+        """The characters of the text that state something about names: the description as it stands
+        there, or the sentence that shares most of its words, if possible one with all names; None if no
+        sentence says something like it.
+        """
+        start = self._text.find(description) if description else -1
+        if start >= 0:
+            return start, start + len(description)
+        folded_names = [nfkc_casefold(name) for name in names]
+        words = claim_stems(description)
+        candidates: list[tuple[bool, int, int, int]] = []
+        for sentence in self._sentences:
+            shared = len(words & sentence.stems)
+            lacks_name = not all(name in sentence.folded for name in folded_names)
+            if shared >= LEAST_SHARED * len(words) and (words or not lacks_name):
+                candidates.append((lacks_name, -shared, sentence.start, sentence.end))
+        if not candidates:
+            return None
+        _, _, start, end = min(candidates)
+        return start, end
+
+    @cached_property
+    def _sentences(self) -> list["_Sentence"]:
+        sentences: list[_Sentence] = []
+        for start, end in sentence_spans(self._text):
+            words = self._text[start:end]
+            sentences.append(_Sentence(start, end, nfkc_casefold(words), claim_stems(words)))
+        return sentences
+
+
+class _Sentence(NamedTuple):
+    """A sentence at characters of its text, casefolded, and the stems of its words."""
+
+    start: int
+    end: int
+    folded: str
+    stems: frozenset[str]
+
+
+def claims_by_sentence(claims: Iterable[DatedClaim]) -> list[DatedClaim]:
+    """The claims with one for each sentence and time: a sentence with several names is a claim about each
+    pair of them.
     """
-    start = text.find(description) if description else -1
-    if start >= 0:
-        return start, start + len(description)
-    folded_names = [nfkc_casefold(name) for name in names]
-    words = claim_stems(description)
-    candidates: list[tuple[bool, int, int, int]] = []
-    for start, end in sentence_spans(text):
-        folded = nfkc_casefold(text[start:end])
-        shared = len(words & claim_stems(text[start:end]))
-        lacks_name = not all(name in folded for name in folded_names)
-        if shared >= LEAST_SHARED * len(words) and (words or not lacks_name):
-            candidates.append((lacks_name, -shared, start, end))
-    if not candidates:
-        return None
-    _, _, start, end = min(candidates)
-    return start, end
+    first_claims: dict[tuple[str, ...], DatedClaim] = {}
+    for claim in claims:
+        statement = (claim.text,) if claim.text else (claim.subject, claim.predicate, claim.value)
+        dates = (claim.valid_from, claim.valid_to)
+        first_claims.setdefault((claim.chunk_id, str(claim.start), *dates, *statement), claim)
+    return list(first_claims.values())

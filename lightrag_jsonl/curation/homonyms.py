@@ -61,7 +61,9 @@ class _Portrait:
     """The facts of documents about the bearer of a name."""
 
     documents: set[str] = field(default_factory=set)
-    types: set[str] = field(default_factory=set)
+    types: dict[str, str] = field(
+        default_factory=dict
+    )  # the word of the texts, by the kind compared
     years: set[str] = field(default_factory=set)
     neighbours: set[int] = field(default_factory=set)
     places: dict[str, set[str]] = field(default_factory=dict)  # names, by document
@@ -148,13 +150,16 @@ def _drop_rare_types(portraits: Collection[_Portrait]) -> None:
     counts = Counter(kind for portrait in portraits for kind in portrait.types)
     least = RARE_TYPE * len(portraits)
     for portrait in portraits:
-        portrait.types = {kind for kind in portrait.types if counts[kind] >= least}
+        portrait.types = {
+            kind: word for kind, word in portrait.types.items() if counts[kind] >= least
+        }
 
 
 def _take_mention(portrait: _Portrait, mention: EntityMention) -> None:
-    kind = mention.type.casefold()
-    if kind not in UNTYPED | VAGUE_TYPES:
-        portrait.types.add("person" if kind in PEOPLE else "place" if kind in PLACES else kind)
+    word = mention.type.casefold()
+    if word not in UNTYPED | VAGUE_TYPES:
+        kind = "person" if word in PEOPLE else "place" if word in PLACES else word
+        portrait.types.setdefault(kind, word)
     portrait.years |= first_years(mention.name, mention.attributes, mention.description)
 
 
@@ -216,9 +221,11 @@ def _against(first: _Portrait, second: _Portrait) -> list[Evidence]:
         evidence.append(Evidence("dates", _both(first.years, second.years), DATES_SCORE))
     is_apart = first.neighbours.isdisjoint(second.neighbours)
     if is_apart and _contradicted(first.types, second.types):
-        evidence.append(Evidence("types", _both(first.types, second.types), TYPES_SCORE))
+        evidence.append(
+            Evidence("types", _both(first.types.values(), second.types.values()), TYPES_SCORE)
+        )
     places, other_places = [_all_places(portrait) for portrait in (first, second)]
-    are_people = {"person"} == first.types == second.types
+    are_people = {"person"} == set(first.types) == set(second.types)
     if are_people and is_apart and _contradicted(places, other_places):
         evidence.append(Evidence("places", _both(places, other_places), WHEREABOUTS_SCORE))
     return evidence
@@ -256,7 +263,7 @@ def _qualifiers(bearer: _Portrait) -> list[str]:
     shared_places = set.intersection(*bearer.places.values()) if bearer.places else set()
     is_one_document = len(bearer.documents) == 1
     years = bearer.years if is_one_document else set()
-    types = bearer.types if is_one_document else set()
+    types = bearer.types.values() if is_one_document else ()
     words = [
         *sorted(years),
         *sorted(shared_places, key=lambda name: (len(name), name)),

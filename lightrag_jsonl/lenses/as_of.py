@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from lightrag_jsonl.core.claims import statement_span
+from lightrag_jsonl.core.claims import StatementPlaces
 from lightrag_jsonl.core.dates import first_day, last_day, may_hold
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.options import QueryParam
@@ -77,10 +77,6 @@ class RecordedStatement:
     description: str
     holds: bool
 
-    def span(self, text: str) -> tuple[int, int] | None:
-        """The sentence of a text with the statement."""
-        return statement_span(text, self.names, self.description)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holding:
@@ -116,8 +112,10 @@ class Holding:
         """The sentences of a text on which only records that are out of date stand."""
         hidden: set[tuple[int, int]] = set()
         holding: set[tuple[int, int]] = set()
+        places = StatementPlaces(text)
         for statement in self.statements.get(chunk, ()):
-            if (span := statement.span(text)) is None:
+            span = places.span(statement.names, statement.description)
+            if span is None:
                 continue
             if statement.holds:
                 holding.add(span)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from lightrag_jsonl.core.claims import DatedClaim, statement_span
+from lightrag_jsonl.core.claims import DatedClaim, StatementPlaces
 from lightrag_jsonl.core.dates import first_day, iso_date
 from lightrag_jsonl.core.types import EntityMention, Kind, RelationMention
 from lightrag_jsonl.storage.rows import MentionRow
@@ -87,10 +87,11 @@ def dated_claims(view: StoreView, statements: Sequence[ClaimWords]) -> list[Date
         document.id: titles_by_id[document.id] or document.source or document.id
         for document in documents
     }
+    places = {row: StatementPlaces(chunk.text) for row, chunk in chunks.items()}
     claims: list[DatedClaim] = []
     for statement in statements:
         chunk = chunks[statement.chunk]
-        span = statement_span(chunk.text, statement.names, statement.description)
+        span = places[statement.chunk].span(statement.names, statement.description)
         start, end = span or (0, 0)
         claim = DatedClaim(
             kind="relation" if statement.kind == "relation" else "entity",
@@ -145,7 +146,7 @@ def _relation_words(row: MentionRow[RelationMention]) -> Iterator[ClaimWords]:
     )
 
 
-def _time_of(claim: DatedClaim) -> tuple[int, str, int, str]:
+def _time_of(claim: DatedClaim) -> tuple[int, str, int, int, str]:
     begin = claim.valid_from or iso_date(claim.written) or claim.valid_to
     day = first_day(begin) if begin else AFTER_ALL_DAYS
-    return day, claim.document_id, claim.start, claim.value
+    return day, claim.document_id, claim.page, claim.start, claim.value

@@ -67,7 +67,7 @@ class Entities:
 
     async def get(self, name: str) -> Entity:
         """An entity, by name, a merged name or an alias of this entity alone; `NotFoundError` for an unknown name."""
-        neighbourhood = await self.neighbours(name)
+        neighbourhood = await self.neighbours(name, limit=0)
         return neighbourhood.entity
 
     async def list(
@@ -108,16 +108,19 @@ class Entities:
 
         return await read(self._engine.store, load)
 
-    async def neighbours(self, name: str) -> Neighbourhood:
-        """An entity and the relations: those that state something first, by weight; then the names that are only
-        mentioned together with it, the most telling first. `NotFoundError` for an unknown name.
+    async def neighbours(self, name: str, *, limit: int | None = None) -> Neighbourhood:
+        """An entity and the relations, at most `limit`: those that state something first, by weight; then the
+        names that are only mentioned together with it, the most telling first. The `degree` of the entity is
+        the number of all. `NotFoundError` for an unknown name.
         """
 
         def load(view: StoreView) -> Neighbourhood:
             row = _entity_called(view, name)
             relation_rows = view.relation_rows(ends=[row])
             entity = view.entities([row])[row]
-            relations = _ranked_neighbours(view, relation_rows)
+            ranked = [] if limit == 0 else _ranked_neighbours(view, relation_rows)
+            relations_by_row = view.relations(ranked[:limit])
+            relations = tuple(relations_by_row[id] for id in ranked[:limit])
             return Neighbourhood(replace(entity, degree=len(relation_rows)), relations)
 
         return await read(self._engine.store, load)
@@ -527,8 +530,8 @@ def _entity_called(view: StoreView, name: str) -> int:
     raise NotFoundError(f"no such entity: {name}{hint}")
 
 
-def _ranked_neighbours(view: StoreView, rows: Mapping[int, RelationRow]) -> tuple[Relation, ...]:
-    """The relations of rows: those that state something first, then by how telling they are."""
+def _ranked_neighbours(view: StoreView, rows: Mapping[int, RelationRow]) -> list[int]:
+    """The row ids of relations: those that state something first, then by how telling they are."""
     ends = view.entity_rows(ids={end for row in rows.values() for end in (row.low, row.high)})
     low = [ends[row.low].mentions for row in rows.values()]
     high = [ends[row.high].mentions for row in rows.values()]
@@ -538,11 +541,11 @@ def _ranked_neighbours(view: StoreView, rows: Mapping[int, RelationRow]) -> tupl
         id: (row.states_something, weight if row.states_something else likelihood, weight)
         for (id, row), weight, likelihood in zip(rows.items(), weights, likelihoods, strict=True)
     }
-    relations = view.relations(rows)
 
     def rank(id: int) -> tuple[bool, float, float, str, str]:
         states_something, likelihood, weight = telling[id]
-        relation = relations[id]
-        return not states_something, -likelihood, -weight, relation.source, relation.target
+        row = rows[id]
+        source, target = (row.high, row.low) if row.reversed else (row.low, row.high)
+        return not states_something, -likelihood, -weight, ends[source].name, ends[target].name
 
-    return tuple(relations[id] for id in sorted(relations, key=rank))
+    return sorted(rows, key=rank)

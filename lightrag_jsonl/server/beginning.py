@@ -20,7 +20,7 @@ from lightrag_jsonl.providers.offline.markup import without_markup
 from lightrag_jsonl.server.graph_overview import relations_among
 from lightrag_jsonl.server.indexes import EntityLine, Index
 from lightrag_jsonl.server.routing import Call
-from lightrag_jsonl.storage.store import read, search
+from lightrag_jsonl.storage.store import search
 
 SENTENCES: Final = 3
 QUESTION_FORMS: Final = 3
@@ -81,10 +81,7 @@ class BeginningBody(Struct):
 async def get_beginning(call: Call) -> BeginningBody:
     """The subject of a collection, and questions to begin with; no model is asked."""
     index = call.index
-    generation = await read(index.rag.engine.store, lambda view: view.generation)
-    if index.beginning is None or index.beginning[0] != generation:
-        index.beginning = generation, await _first_screen(index)
-    return index.beginning[1]
+    return await index.once("beginning", lambda: _first_screen(index))
 
 
 async def _first_screen(index: Index) -> BeginningBody:

@@ -23,11 +23,10 @@ from lightrag_jsonl.server.routing import (
     read_body,
 )
 from lightrag_jsonl.storage.rows import PendingDocument
-from lightrag_jsonl.storage.status import find_documents
+from lightrag_jsonl.storage.status import document_status, find_documents
 from lightrag_jsonl.storage.store import read
 from lightrag_jsonl.storage.views import StoreView
 
-MOST_DOCUMENTS: Final = 1 << 31  # with the text of an id in another id, title or source
 MOST_NAMED: Final = 20  # missing documents in an error
 
 
@@ -107,8 +106,7 @@ async def get_text(call: Call) -> TextBody:
     params: TextParams = call.params
 
     def find(view: StoreView) -> TextBody:
-        _, documents = find_documents(view, text=params.id, state="", limit=MOST_DOCUMENTS)
-        document = next((item for item in documents if item.id == params.id), None)
+        document = document_status(view, params.id)
         if document is None:
             raise NotFoundError(f"no such document: {params.id}")
         chunks = list(view.chunks(documents=[params.id]).values())

@@ -7,8 +7,9 @@ import msgspec
 from msgspec import Meta, Struct
 
 from lightrag_jsonl.core import answers, types
-from lightrag_jsonl.core.claims import Conflict, DatedClaim
+from lightrag_jsonl.core.claims import Conflict, DatedClaim, claims_by_sentence
 from lightrag_jsonl.core.errors import NotFoundError
+from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.server.graph_edits import check_edit
 from lightrag_jsonl.server.graph_overview import OverviewBody, graph_overview
@@ -36,10 +37,14 @@ class EntityParams(ListParams):
     type: ShortText = ""
 
 
-class HistoryParams(Struct, forbid_unknown_fields=True):
-    """An entity."""
+class HistoryParams(ListParams, kw_only=True):
+    """A part of the claims about an entity; with `sentences` each sentence once, with `stated` only claims
+    whose text says from when or until when.
+    """
 
     name: EntityName
+    sentences: bool = False
+    stated: bool = False
 
 
 class ConflictParams(Struct, forbid_unknown_fields=True):
@@ -108,19 +113,18 @@ async def count_entity_types(call: Call) -> dict[str, int]:
 async def get_neighbourhood(call: Call) -> NeighbourhoodBody:
     """An entity with relations, strongest first."""
     params: NeighbourhoodParams = call.params
-    entity, relations = await call.index.rag.entities.neighbours(params.name)
-    strongest = list(relations[: params.limit])
+    entities = call.index.rag.entities
+    entity, relations = await entities.neighbours(params.name, limit=params.limit)
     directory = await call.index.directory()
-    lines = {line.name: line for line in directory.values()}
     names = dict.fromkeys(
-        name for relation in strongest for name in (relation.source, relation.target)
+        name for relation in relations for name in (relation.source, relation.target)
     )
-    neighbours = [lines[name] for name in names if name != entity.name and name in lines]
+    keys = [name_key(name) for name in names if name != entity.name]
     return NeighbourhoodBody(
         entity=entity,
-        relations=strongest,
-        neighbours=neighbours,
-        total=len(relations),
+        relations=list(relations),
+        neighbours=[directory[key] for key in keys if key in directory],
+        total=entity.degree,
     )
 
 
@@ -135,10 +139,15 @@ async def change_graph(call: Call) -> Job:
     return await call.index.jobs.add("edit", msgspec.to_builtins(call.body))
 
 
-async def get_history(call: Call) -> list[DatedClaim]:
+async def get_history(call: Call) -> ListPart[DatedClaim]:
     """Claims about an entity over time; claims without a date last."""
     params: HistoryParams = call.params
-    return list(await call.index.rag.entities.history(params.name))
+    claims = list(await call.index.rag.entities.history(params.name))
+    if params.stated:
+        claims = [claim for claim in claims if claim.valid_from or claim.valid_to]
+    if params.sentences:
+        claims = claims_by_sentence(claims)
+    return list_part(claims, params)
 
 
 async def get_conflicts(call: Call) -> list[Conflict]:
@@ -184,10 +193,10 @@ async def _chunk_ids(call: Call) -> tuple[str, ...]:
     if not params.entity:
         return (params.chunk,)
     entities = call.index.rag.entities
-    entity, relations = await entities.neighbours(params.entity)
     if not params.target:
-        return entity.chunk_ids
+        return (await entities.get(params.entity)).chunk_ids
     target = (await entities.get(params.target)).name
+    _, relations = await entities.neighbours(params.entity)
     for relation in relations:
         if target in (relation.source, relation.target):
             return relation.chunk_ids

@@ -1,13 +1,16 @@
 """Changes of the graph by hand, requested by a client."""
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
 from lightrag_jsonl import AsyncLightRAG
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.curation.homonyms import Homonym
+from lightrag_jsonl.curation.duplicates import Evidence
 from lightrag_jsonl.server.routing import Call
+from lightrag_jsonl.storage.store import read
+from lightrag_jsonl.tracing.trace import describe_documents
 
 EditedName = Annotated[str, Meta(min_length=1, max_length=2_000)]
 EditedWeight = Annotated[float, Meta(ge=0, le=1_000_000)]
@@ -38,6 +41,18 @@ class HomonymParams(Struct, forbid_unknown_fields=True):
     """The most names to list."""
 
     limit: Annotated[int, Meta(ge=1, le=500)] = 50
+
+
+class HomonymLine(Struct):
+    """A name with perhaps several bearers: why, the ids of the documents of each bearer by a qualifier, and
+    the titles of these documents by id.
+    """
+
+    name: str
+    bearers: Mapping[str, tuple[str, ...]]
+    score: float
+    evidence: tuple[Evidence, ...]
+    documents: dict[str, str]
 
 
 class EditReport(Struct):
@@ -106,6 +121,26 @@ async def _edit(rag: AsyncLightRAG, edit: GraphEdit) -> str:
     )
 
 
-async def get_homonyms(call: Call) -> list[Homonym]:
+async def get_homonyms(call: Call) -> list[HomonymLine]:
     """Names with perhaps several bearers, the likeliest first; `separate` takes the bearers of a name."""
-    return list(await call.index.rag.entities.homonyms(limit=call.params.limit))
+    limit = call.params.limit
+    return await call.index.once(f"homonyms {limit}", lambda: _homonym_lines(call.index.rag, limit))
+
+
+async def _homonym_lines(rag: AsyncLightRAG, limit: int) -> list[HomonymLine]:
+    homonyms = await rag.entities.homonyms(limit=limit)
+    ids = {id for homonym in homonyms for of_bearer in homonym.bearers.values() for id in of_bearer}
+    documents = await read(rag.engine.store, lambda view: describe_documents(view, ids))
+    titles = {id: document.title or document.name for id, document in documents.items()}
+    return [
+        HomonymLine(
+            name=homonym.name,
+            bearers=homonym.bearers,
+            score=homonym.score,
+            evidence=homonym.evidence,
+            documents={
+                id: titles[id] for of_bearer in homonym.bearers.values() for id in of_bearer
+            },
+        )
+        for homonym in homonyms
+    ]

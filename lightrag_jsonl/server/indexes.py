@@ -24,7 +24,7 @@ from lightrag_jsonl.rag.opening import open_async
 from lightrag_jsonl.server.jobs import JOB_SECONDS, MOST_BYTES, MOST_JOBS, Busy, JobQueue
 from lightrag_jsonl.server.metrics import Metrics
 from lightrag_jsonl.server.sharing import SharedStream
-from lightrag_jsonl.storage.store import search
+from lightrag_jsonl.storage.store import read, search
 from lightrag_jsonl.storage.views import Snapshot
 from lightrag_jsonl.tracing.events import Event
 
@@ -95,7 +95,7 @@ class Index:
         self.agents: Starlette | None = None  # answers programs that act on a person's behalf
         self._running: dict[bytes, SharedStream[QuestionEvent]] = {}
         self._directory: tuple[int, dict[str, EntityLine]] = (-1, {})
-        self.beginning: tuple[int, Any] | None = None  # the first screen, and its generation
+        self._results: dict[str, tuple[int, Any]] = {}  # of `once`, with their generations
 
     def ask(
         self, question: str, param: QueryParam, explain: bool = False
@@ -157,6 +157,15 @@ class Index:
 
         self._directory = await search(self.rag.engine.store, load)
         return self._directory[1]
+
+    async def once(self, name: str, work: Callable[[], Awaitable[WorkResult]]) -> WorkResult:
+        """The result of work that reads the whole index, done once for each state of the index."""
+        generation = await read(self.rag.engine.store, lambda view: view.generation)
+        made_for, result = self._results.get(name, (-1, None))
+        if made_for != generation:
+            result = await work()
+            self._results[name] = generation, result
+        return result  # type: ignore[no-any-return]
 
     async def find_entities(self, text: str, kind: str) -> list[EntityLine]:
         """The entities of a type (all for "") with a text in the name; matches at the beginning come first."""

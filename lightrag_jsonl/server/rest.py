@@ -8,11 +8,10 @@ from lightrag_jsonl.core.claims import Conflict, DatedClaim
 from lightrag_jsonl.core.index_reports import Status
 from lightrag_jsonl.core.snapshots import IndexSnapshot, StateDifference
 from lightrag_jsonl.core.usage import Usage
-from lightrag_jsonl.curation.homonyms import Homonym
 from lightrag_jsonl.server import documents, graph, questions
 from lightrag_jsonl.server.beginning import BeginningBody, get_beginning
 from lightrag_jsonl.server.chat import EVENTS
-from lightrag_jsonl.server.graph_edits import GraphEdit, HomonymParams, get_homonyms
+from lightrag_jsonl.server.graph_edits import GraphEdit, HomonymLine, HomonymParams, get_homonyms
 from lightrag_jsonl.server.graph_overview import OverviewBody
 from lightrag_jsonl.server.indexes import EntityLine
 from lightrag_jsonl.server.jobs import Job
@@ -79,9 +78,9 @@ REST_ROUTES: Final = (
     Route("GET", f"{INDEX_PATH}/types", graph.count_entity_types, result=dict[str, int]),
     Route("GET", f"{INDEX_PATH}/neighbourhood", graph.get_neighbourhood, graph.NeighbourhoodParams, result=graph.NeighbourhoodBody),
     Route("GET", f"{INDEX_PATH}/overview", graph.get_overview, result=OverviewBody, weight=1),
-    Route("GET", f"{INDEX_PATH}/history", graph.get_history, graph.HistoryParams, result=list[DatedClaim], weight=1),
+    Route("GET", f"{INDEX_PATH}/history", graph.get_history, graph.HistoryParams, result=ListPart[DatedClaim], weight=1),
     Route("GET", f"{INDEX_PATH}/conflicts", graph.get_conflicts, graph.ConflictParams, result=list[Conflict], weight=1),
-    Route("GET", f"{INDEX_PATH}/homonyms", get_homonyms, HomonymParams, result=list[Homonym], weight=1),
+    Route("GET", f"{INDEX_PATH}/homonyms", get_homonyms, HomonymParams, result=list[HomonymLine], weight=1),
     Route("GET", f"{INDEX_PATH}/snapshots", get_snapshots, result=list[IndexSnapshot]),
     Route("GET", f"{INDEX_PATH}/diff", get_difference, DiffParams, result=StateDifference, weight=2),
     Route("GET", f"{INDEX_PATH}/communities", graph.get_communities, graph.CommunityParams, result=ListPart[answers.Community], weight=1),

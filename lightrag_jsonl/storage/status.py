@@ -249,6 +249,13 @@ def document_statuses(
     return tuple(statuses)
 
 
+def document_status(view: StoreView, id: str) -> DocumentStatus | None:
+    """The document with an id, visible or waiting; None if there is none."""
+    visible = _visible_statuses(view, view.documents([id]))
+    waiting = map(_waiting_status, () if visible else view.pending([id]))
+    return next(iter([*visible, *waiting]), None)
+
+
 def find_documents(
     view: StoreView, text: str, state: str, *, limit: int, offset: int = 0
 ) -> tuple[int, tuple[DocumentStatus, ...]]:

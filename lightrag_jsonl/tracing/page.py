@@ -12,7 +12,7 @@ from lightrag_jsonl.core.answers import Citation, marked_lines, nearest_lines, s
 from lightrag_jsonl.core.citation_markers import split_citations
 from lightrag_jsonl.core.edges import Edge
 from lightrag_jsonl.core.errors import required_packages
-from lightrag_jsonl.core.languages import known_language
+from lightrag_jsonl.core.languages import STATING_NOTHING, known_language
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Chunk
 from lightrag_jsonl.tracing.events import cited_items
@@ -56,6 +56,7 @@ def render_page(trace: Trace, sources: Sources, *, language: str = "en") -> str:
         trace=trace,
         sources=sources,
         language=known_language(language),
+        undirected=STATING_NOTHING,
         cited=cited,
         shown=items,
         source_lines=list(source_lines(trace.citations, language)),

@@ -25,6 +25,22 @@ THEMES = ("light", "dark")
 HEIGHT = 900
 TRUE = "Ida Holm built the lighthouse of Norby in 1871"
 FALSE = "Ida Holm built the lighthouse of Norby in 1781"
+HEADINGS = {
+    "en": {
+        "overview": "Overview",
+        "history": "History",
+        "conflicts": "Contradictions",
+        "namesakes": "Namesakes",
+        "edit": "Edit",
+    },
+    "zh": {
+        "overview": "全貌",
+        "history": "沿革",
+        "conflicts": "矛盾",
+        "namesakes": "同名",
+        "edit": "编辑",
+    },
+}
 # What is against the rules, with the elements and why. A drawing on a canvas has a list beside it.
 FINDINGS = """
 const done = arguments[arguments.length - 1];
@@ -76,6 +92,18 @@ def fill(folder: Path) -> None:
         rag.insert_records(Document(f"{TRUE}.", id="own", title="Own", date="1871"), records)
 
 
+@pytest.fixture(params=["en", "zh"])
+def words(request: pytest.FixtureRequest) -> dict[str, str]:
+    """A language of the page, and its words for lists and buttons."""
+    return {"language": request.param} | HEADINGS[request.param]
+
+
+def set_language(page: Page, server: Running, language: str) -> None:
+    """Set the language of the page, as its button does."""
+    page.open(server)
+    page.driver.execute_script("localStorage.setItem('language', arguments[0])", language)
+
+
 def show(page: Page, server: Running, view: str, selector: str, text: str = "") -> None:
     """Open a view, and wait for what it shows."""
     page.open(server, view)
@@ -102,6 +130,7 @@ def test_an_empty_index(
     """The first screen, the empty graph and table, and the dialogs of a text and of a model."""
     LightRAG(tmp_path / "kb", language=language).close()
     with serving(tmp_path / "kb") as server:
+        set_language(page, server, language)
         show(page, server, "ask", "#ask h1")
         check("first file")
         page.wait("#ask .drop button:last-of-type").click()
@@ -116,28 +145,28 @@ def test_an_empty_index(
         check("empty table")
 
 
-def test_a_filled_index(tmp_path: Path, page: Page, check: Callable[[str], None]) -> None:
+def test_a_filled_index(
+    tmp_path: Path, page: Page, check: Callable[[str], None], words: dict[str, str]
+) -> None:
     """The beginning, the graph with all that stands beside it, the table, a document and the dialogs of changes."""
     fill(tmp_path / "kb")
     name = quote("Ida Holm")
     with serving(tmp_path / "kb") as server:
+        set_language(page, server, words["language"])
         show(page, server, "ask", "#ask .questions button")
         check("beginning")
-        show(page, server, "graph", "#graph aside h2", "Overview")
+        show(page, server, "graph", "#graph aside h2", words["overview"])
         page.wait("#graph .legend .chip")
         check("overview")
         show(page, server, f"graph/entity/{name}", "#graph aside .timeline")
         page.wait("#graph aside .links a")
         check("entity")
-        page.wait("#graph aside button.link", "Edit").click()
+        page.wait("#graph aside button.link", words["edit"]).click()
         check("edit")
         page.wait("#edit button[type=button]").click()
-        for place, text in (
-            (f"history/{name}", "History"),
-            ("conflicts", "Contradictions"),
-            ("namesakes", "Namesakes"),
-        ):
-            show(page, server, f"graph/{place}", "#graph aside h2", text)
+        for place in ("history", "conflicts", "namesakes"):
+            address = f"{place}/{name}" if place == "history" else place
+            show(page, server, f"graph/{address}", "#graph aside h2", words[place])
             page.wait("#graph aside .line")
             check(place)
         show(page, server, "documents", "#documents tbody a", "Own")
@@ -147,14 +176,17 @@ def test_a_filled_index(tmp_path: Path, page: Page, check: Callable[[str], None]
         check("document")
 
 
+@pytest.mark.parametrize("language", ["en", "zh"])
 def test_an_answer_and_the_exports(
-    tmp_path: Path, page: Page, check: Callable[[str], None]
+    tmp_path: Path, page: Page, check: Callable[[str], None], language: str
 ) -> None:
     """An answer with a marked claim, its passage, the page of its trace, and the page of a graph."""
+    LightRAG(tmp_path / "kb", language=language).close()
     fill(tmp_path / "kb")
     llm = PacedLLM([f"{TRUE} [1].\n\n- {FALSE} [1].\n- The sea is cold."])
     llm.turns.release(9)
     with serving_model(tmp_path / "kb", llm) as server:
+        set_language(page, server, language)
         show(page, server, "ask", "textarea")
         page.ask("Who built the lighthouse of Norby?")
         page.wait("#ask .foot .claim")

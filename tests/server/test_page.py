@@ -511,6 +511,40 @@ def test_a_neighbourhood_is_collapsed(tmp_path: Path, page: Page) -> None:
         page.wait("#graph aside h2", "Ida Moe")
 
 
+def test_an_entity_with_hundreds_of_relations_says_how_many_are_shown(
+    tmp_path: Path, page: Page
+) -> None:
+    """Its history, its relations, its passages and the list of entities name what is shown and what
+    there is; more comes on demand, in both languages.
+    """
+    sentences = [f"Ida Holm repaired the light of Cape{number}." for number in range(130)]
+    with LightRAG(tmp_path / "kb", embedder="hash") as rag:
+        for number, sentence in enumerate(sentences):
+            records: list[Record] = [
+                entity("Ida Holm", sentence, "person"),
+                entity(f"Cape{number}", sentence, "place"),
+                relation("Ida Holm", f"Cape{number}", sentence),
+            ]
+            rag.insert_records(Document(sentence, id=f"d{number}"), records)
+    with serving(tmp_path / "kb") as server:
+        page.open(server, "graph/entity/Ida%20Holm")
+        page.wait("#graph aside .soft", "The first 40 of 130")
+        page.wait("#graph .side .soft", "The first 30 of 131")
+        page.wait("#graph aside h3", "Documents of the first 20 passages")
+        page.wait("#graph aside .link", "Sources").click()
+        page.wait("#passage .soft", "The first 20 passages; there may be more.")
+        assert len(page.all("#passage .card")) == 20
+        page.press(Keys.ESCAPE)
+        page.open(server, "graph/history/Ida%20Holm")
+        page.wait("#graph aside .soft", "The first 100 of 130")
+        assert len(page.all("#graph aside .timeline li")) == 100
+        page.wait("#language").click()
+        page.wait("#graph aside .soft", "前 100 条，共 130 条")
+        page.wait("#graph aside button", "显示更多说法").click()
+        page.wait("#graph aside .timeline li:nth-child(130)")
+        page.wait("#language").click()
+
+
 def test_a_failed_job_is_tried_again_on_the_page(
     server: Running, page: Page, tmp_path: Path
 ) -> None:
@@ -834,6 +868,7 @@ def test_namesakes_are_listed_separated_and_rejoined(tmp_path: Path, page: Page)
         page.wait("#graph button", "Namesakes").click()
         page.wait("#graph aside .card p", "1955 / 1820")
         assert [title.text for title in page.all("#graph aside h3")] == ["Ada Gale"]
+        assert "Register of 1820" in page.wait("#graph aside .card .line", "(1820)").text
         page.wait("#graph aside .card .line", "(1820)").click()
         page.wait("#passage .passage", "born in 1820")
         assert len(page.all("#passage article")) == 1

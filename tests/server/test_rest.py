@@ -81,6 +81,35 @@ def test_graph_is_searched_and_walked(server: Running) -> None:
     assert server.get("/indexes/kb/sources", chunk=chunk["id"])["chunks"] == [chunk]
 
 
+def test_a_history_is_read_in_parts(tmp_path: Path) -> None:
+    """A part of the claims with the number of all; a sentence with several names once, if asked; and only
+    what the text dates, if asked.
+    """
+    sentence = "Ida Holm drew the light of Norby, the light of Solvik and the light of Ness."
+    dated = "Ida Holm opened the light of Norby in 1871."
+    lights = [f"light of {place}" for place in ("Norby", "Solvik", "Ness")]
+    records = [entity(name, sentence, "thing") for name in ("Ida Holm", *lights)]
+    records += [relation("Ida Holm", light, sentence) for light in lights]
+    records.append(relation("Ida Holm", lights[0], dated, valid_from="1871"))
+    with LightRAG(tmp_path / "kb", embedder="hash") as rag:
+        rag.insert_records(Document(f"{sentence} {dated}", id="own"), records)
+        claims = rag.entities.history("Ida Holm")
+    with serving(tmp_path / "kb") as server:
+
+        def history(**params: object) -> dict[str, Any]:
+            part = server.get("/indexes/kb/history", name="Ida Holm", **params)
+            assert isinstance(part, dict)
+            return part
+
+        whole = history()
+        parts = [history(offset=number, limit=1)["items"] for number in range(whole["total"])]
+        assert [part[0] for part in parts] == whole["items"]
+        assert [claim["text"] for claim in whole["items"]] == [claim.text for claim in claims]
+        assert [claim["text"] for claim in history(sentences=True)["items"]] == [dated, sentence]
+        assert [claim["text"] for claim in history(stated=True)["items"]] == [dated]
+        assert history(stated=True, limit=1)["total"] == 1
+
+
 def test_what_does_not_exist_is_404(server: Running) -> None:
     """Nothing of another name is given, and the error is JSON with a code and words; also for a POST,
     so that a program that asks for more of a protocol learns what is missing.
@@ -342,10 +371,12 @@ def test_homonyms_are_listed_separated_and_rejoined(kb: Path) -> None:
         for id, year in (("first", 1820), ("second", 1955)):
             text = f"Edda Quill was born in {year}."
             record = {"type": "entity", "name": "Edda Quill", "entity_type": "person"}
-            rag.insert_records(Document(text, id=id), [{**record, "description": text}])
+            document = Document(text, id=id, title=f"Register of {year}")
+            rag.insert_records(document, [{**record, "description": text}])
     with serving(kb) as server:
         names = server.get("/indexes/kb/homonyms")
         (homonym,) = [item for item in names if item["name"] == "Edda Quill"]
+        assert homonym["documents"] == {"first": "Register of 1820", "second": "Register of 1955"}
         edit = {"action": "separate", "name": "Edda Quill", "bearers": homonym["bearers"]}
         job = server.job(server.post("/indexes/kb/edit", edit, 202))
         rejoined = job["report"]["rejoin"]

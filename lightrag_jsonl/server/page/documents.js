@@ -81,7 +81,8 @@ const list = guarded(async () => {
   const { total, items } = await get(indexPath("/documents"), params);
   const chosen = new Set(selected());
   const open = new Set([...parts.rows.querySelectorAll("details[open]")].map(({ dataset }) => dataset.id));
-  parts.rows.replaceChildren(...items.map((one) => row(one, chosen, open)));
+  const namesakes = new Set(items.map(titleOf).filter((title, at, titles) => titles.indexOf(title) !== at));
+  parts.rows.replaceChildren(...items.map((one) => row(one, chosen, open, namesakes.has(titleOf(one)))));
   parts.table.hidden = !total && !params.q && !params.state;
   parts.none.hidden = total > 0;
   parts.none.replaceChildren(h("span", { t: "no_matches" }));
@@ -124,12 +125,14 @@ const fileName = (source) => source?.split(/[/\\]/).pop() ?? "";
 // The kind of a file, by the end of its name.
 const kindOf = ({ source }) => /\.([a-z0-9]{1,5})$/i.exec(fileName(source))?.[1].toLowerCase() ?? "";
 
-function row(one, chosen, open) {
+// A document in the table; where others have its title, its file or id tells them apart.
+function row(one, chosen, open, isNamesake) {
   const title = titleOf(one);
+  const file = fileName(one.source) || (isNamesake ? one.id : "");
   const box = h("input", { type: "checkbox", value: one.id, label: "select_one", n: title, "data-title": title, onchange: choose });
   box.checked = chosen.has(one.id);
   return h("tr", {}, h("td", {}, box),
-    h("td", {}, h("a", { href: linkTo("documents", one.id) }, title), fileName(one.source) !== title && h("span", { class: "soft small file" }, fileName(one.source)), one.date && h("span", { class: "soft small narrow" }, one.date), problems(one.failures, one.id, open.has(one.id))),
+    h("td", {}, h("a", { href: linkTo("documents", one.id) }, title), file !== title && h("span", { class: isNamesake ? "soft small block" : "soft small file" }, file), one.date && h("span", { class: "soft small narrow" }, one.date), problems(one.failures, one.id, open.has(one.id))),
     h("td", {}, kindOf(one) || h("span", { t: "kind_text" })), h("td", { class: "number-cell" }, format(one.characters)), h("td", {}, badge(one.state)), h("td", {}, one.date ?? ""));
 }
 

@@ -2,21 +2,25 @@
 
 import { get, indexPath, post } from "./api.js";
 import { line, relationWords } from "./ask.js";
-import { $, guarded, h, inform, notify } from "./dom.js";
+import { $, Busy, guarded, h, inform, notify } from "./dom.js";
 import { colorOf, Drawing, setTypes } from "./drawing.js";
 import { editButtons, finished, separateButton, settleButton } from "./edit.js";
-import { openCitations, openSources } from "./passage.js";
+import { MOST_PASSAGES, openCitations, openSources } from "./passage.js";
 import { plain } from "./markdown.js";
 import { go, linkTo } from "./route.js";
 import { format, listed, t } from "./strings.js";
 
 const FOUND = 30;
+const FEW = 5; // documents of a bearer that are named
+const SLOW = 300; // milliseconds, after which the page says that it looks
 const FIRST_LINES = 3; // of a description; the rest is folded
 const ON_TIMELINE = 8; // dated statements beside an entity; the rest is in its history
 const AROUND = 40; // relations that a click adds at most
 const TITLE_NAMES = 3; // of a community without a report
 const UNKNOWN = "unknown"; // the type of an entity that no model has read
+const STATEMENTS = 100; // of a history that are shown at first, and added
 const MOST_AROUND = 500; // that the server lists
+const MOST_STATEMENTS = 500; // likewise
 const MOST_HOMONYMS = 500; // likewise
 
 // What `#graph/…` shows beside the drawing; the whole without a name.
@@ -32,6 +36,7 @@ let parts;
 let drawing;
 let searched = 0;
 let told = 0;
+let waiting; // until the page says that it looks
 
 export function startGraph() {
   parts = {
@@ -67,18 +72,23 @@ export const showGraph = guarded(async ([place, name] = []) => {
   parts.type.replaceChildren(h("option", { value: "", t: "all_types" }), ...options);
   parts.type.value = chosen;
   const finding = find();
-  if (round === told) await (PLACES.get(place) ?? (() => showOverview(round)))(name);
+  const busy = new Busy("looking");
+  clearTimeout(waiting);
+  const timer = (waiting = setTimeout(() => parts.about.replaceChildren(busy.element), SLOW));
+  try {
+    if (round === told) await (PLACES.get(place) ?? (() => showOverview(round)))(name);
+  } finally {
+    clearTimeout(timer);
+    busy.end();
+  }
   await finding;
 });
 
 // The communities of the graph, drawn with their central entities.
 const showOverview = guarded(async (round = ++told) => {
-  const { communities, entities, relations, reports_missing: missing } = await get(indexPath("/overview"));
-  if (round === told || !drawing.types().length) {
-    drawing.clear();
-    drawing.add(entities, relations);
-    showLegend();
-  }
+  const overview = await get(indexPath("/overview"));
+  const { communities, entities, reports_missing: missing } = overview;
+  if (round === told || !drawing.types().length) drawOverview(overview);
   $("#graph").classList.toggle("bare", !entities.length);
   if (!entities.length) return tell(round, ...emptyGraph());
   tell(round,
@@ -90,22 +100,42 @@ const showOverview = guarded(async (round = ++told) => {
   );
 });
 
+function drawOverview({ entities, relations }) {
+  drawing.clear();
+  drawing.add(entities, relations);
+  showLegend();
+}
+
+// Beside a list that concerns no single entity, the whole is drawn, unless something is drawn.
+const drawSomething = guarded(async () => {
+  if (drawing.types().length) return;
+  const overview = await get(indexPath("/overview"));
+  if (!drawing.types().length) drawOverview(overview);
+});
+
 // What was said about an entity, as a line of time.
-const showHistory = guarded(async (name) => {
+const showHistory = guarded(async (name, limit = STATEMENTS) => {
   const round = ++told;
-  const [claims] = await Promise.all([get(indexPath("/history"), { name }), drawNeighbourhood(name)]);
+  const [{ total, items }] = await Promise.all([get(indexPath("/history"), { name, limit, sentences: true }), drawNeighbourhood(name)]);
   drawing.center(name);
+  const more = Math.min(limit + STATEMENTS, MOST_STATEMENTS);
   tell(round,
     h("p", {}, h("a", { href: linkTo("graph", "entity", name), t: "back_to", n: name })),
     h("h2", { t: "history_of", n: name }),
     h("p", { class: "soft", t: "history_hint" }),
-    h("ol", { class: "timeline" }, distinct(claims).map((claim) => h("li", {}, claimLine(claim)))),
+    ...(items.length < total ? [h("p", { class: "soft" }, firstOf(items.length, total))] : []),
+    h("ol", { class: "timeline" }, items.map((claim) => h("li", {}, claimLine(claim)))),
+    ...(items.length < total && limit < more ? [h("button", { t: "more_statements", onclick: () => showHistory(name, more) })] : []),
   );
 });
+
+// How much of a long list is shown.
+const firstOf = (count, total) => [h("span", { t: "first_n", n: format(count) }), h("span", { t: "of_n", n: format(total) })];
 
 // Pairs of claims that cannot both hold; a person settles one by deleting a relation.
 const showConflicts = guarded(async () => {
   const round = ++told;
+  drawSomething();
   const conflicts = await get(indexPath("/conflicts"));
   const side = (claim) => h("li", {}, claimLine(claim), claim.kind === "relation" && settleButton(claim, () => showConflicts()));
   tell(round,
@@ -119,6 +149,7 @@ const showConflicts = guarded(async () => {
 // Names with perhaps several bearers, or one of them: why, the bearers with their passages, and a separation.
 const showHomonyms = guarded(async (name = "") => {
   const round = ++told;
+  drawSomething();
   const all = await get(indexPath("/homonyms"), { limit: MOST_HOMONYMS });
   const homonyms = name ? all.filter((homonym) => homonym.name === name) : all;
   const none = name ? "homonym_none" : "homonyms_none";
@@ -131,7 +162,7 @@ const showHomonyms = guarded(async (name = "") => {
 });
 
 function homonymCard(homonym) {
-  const { name, evidence, bearers } = homonym;
+  const { name, evidence, bearers, documents: titles } = homonym;
   const refresh = () => {
     drawing.remove(name);
     find();
@@ -141,15 +172,8 @@ function homonymCard(homonym) {
     h("h3", {}, name),
     evidence.map(({ kind, detail }) => h("p", { class: "small", t: `against_${kind}`, n: detail })),
     h("ul", { class: "list" }, Object.entries(bearers).map(([qualifier, documents]) =>
-      line(() => openSources({ entity: name }, documents), h("span", { class: "grow" }, h("b", {}, `${name} (${qualifier})`), h("span", { class: "soft small block" }, listed(documents)))))),
+      line(() => openSources({ entity: name }, documents), h("span", { class: "grow" }, h("b", {}, `${name} (${qualifier})`), h("span", { class: "soft small block" }, listed([...new Set(documents.slice(0, FEW).map((id) => titles[id]))])), documents.length > FEW && h("span", { class: "soft small", t: "documents_n", n: format(documents.length) }))))),
     h("p", { class: "row" }, separateButton(homonym, refresh)));
-}
-
-// Of several relations in one sentence, the sentence once.
-function distinct(claims) {
-  const key = ({ chunk_id, start, text, predicate, value, ...claim }) =>
-    JSON.stringify([chunk_id, start, dates(claim), text || [predicate, value]]);
-  return [...new Map(claims.map((claim) => [key(claim), claim])).values()];
 }
 
 // When a claim holds, what it says, and the document; it opens the passage.
@@ -194,7 +218,9 @@ const chooseEntity = () => h("p", { class: "soft", t: "choose_entity" });
 
 // What stands beside the drawing: the answer to the last request, also when an earlier one takes longer.
 function tell(round, ...nodes) {
-  if (round === told) parts.about.replaceChildren(...nodes);
+  if (round !== told) return;
+  clearTimeout(waiting);
+  parts.about.replaceChildren(...nodes);
 }
 
 const find = guarded(async () => {
@@ -203,7 +229,8 @@ const find = guarded(async () => {
   drawing.showOnly(type);
   const { total, items } = await get(indexPath("/entities"), { q: parts.search.value, type, limit: FOUND });
   if (round !== searched) return; // the user has typed on
-  parts.total.replaceChildren(h("span", { t: total ? "found" : "no_matches", n: format(total) }));
+  const found = h("span", { t: total ? "found" : "no_matches", n: format(total) });
+  parts.total.replaceChildren(...(items.length < total ? firstOf(items.length, total) : [found]));
   parts.found.replaceChildren(...items.map((one) =>
     line(() => choose(one.name), h("span", { class: "grow" }, h("b", {}, one.name), one.type !== UNKNOWN && ` ${one.type}`), format(one.degree))));
 });
@@ -238,19 +265,19 @@ const showEntity = guarded(async (name, limit = AROUND) => {
     h("p", { class: "row" }, editButtons(entity, (newName) => changed(entity.name, newName)),
       h("button", { class: "link", t: "homonyms", onclick: () => go("graph", "namesakes", entity.name) })),
     timeline,
-    h("h3", { t: "relations_n", n: `${format(items.length)} / ${format(total)}` }),
+    h("h3", { t: "relations_n", n: format(total) }),
+    ...(items.length < total ? [h("p", { class: "soft" }, firstOf(items.length, total))] : []),
     h("ul", { class: "list" }, items),
     ...(items.length < total && limit < more ? [h("button", { t: "more_relations", onclick: () => showEntity(name, more) })] : []),
     documents,
   );
   drawing.center(entity.name);
-  const [{ documents: titles }, claims] = await Promise.all([
+  const [{ documents: titles }, { items: dated }] = await Promise.all([
     get(indexPath("/sources"), { entity: entity.name }),
-    get(indexPath("/history"), { name: entity.name }),
+    get(indexPath("/history"), { name: entity.name, limit: ON_TIMELINE, sentences: true, stated: true }),
   ]);
-  const dated = distinct(claims).filter(({ valid_from: from, valid_to: to }) => from || to);
-  if (dated.length) timeline.replaceChildren(h("h3", { t: "timeline" }), h("ol", { class: "timeline" }, dated.slice(0, ON_TIMELINE).map((claim) => h("li", {}, claimLine(claim)))));
-  documents.replaceChildren(h("h3", { t: "documents" }), h("ul", { class: "list links" }, Object.entries(titles).map(([id, title]) => h("li", {}, h("a", { href: linkTo("documents", id) }, title)))));
+  if (dated.length) timeline.replaceChildren(h("h3", { t: "timeline" }), h("ol", { class: "timeline" }, dated.map((claim) => h("li", {}, claimLine(claim)))));
+  documents.replaceChildren(h("h3", entity.chunk_ids.length < MOST_PASSAGES ? { t: "documents" } : { t: "documents_of_first", n: format(MOST_PASSAGES) }), h("ul", { class: "list links" }, Object.entries(titles).map(([id, title]) => h("li", {}, h("a", { href: linkTo("documents", id) }, title)))));
 });
 
 // What an entity is: the first lines of its description, and the others behind a button.

@@ -3,11 +3,14 @@
 import { get, indexPath } from "./api.js";
 import { $, guarded, h } from "./dom.js";
 
-// Show up to eight passages behind an entity or a relation, {entity, target}, of some documents only if `ids` are given.
+export const MOST_PASSAGES = 20; // behind an entity or a relation, that the server lists
+
+// Show the passages behind an entity or a relation, {entity, target}, of some documents only if `ids` are given.
 export const openSources = guarded(async (params, ids) => {
   const { chunks, documents } = await get(indexPath("/sources"), params);
   const titles = new Map(Object.entries(documents));
-  open(chunks.filter((chunk) => !ids || ids.includes(chunk.document_id)).slice(0, 8).map((chunk) => card(chunk, titles.get(chunk.document_id))));
+  const note = chunks.length < MOST_PASSAGES ? null : h("p", { class: "soft", t: "first_passages", n: MOST_PASSAGES });
+  open(chunks.filter((chunk) => !ids || ids.includes(chunk.document_id)).map((chunk) => card(chunk, titles.get(chunk.document_id))), note);
 });
 
 // Show the passages that citations name, each once; `note` is what is known of the claim, `instead` the places of words that differ.
