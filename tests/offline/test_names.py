@@ -68,21 +68,10 @@ def test_an_ordinal_belongs_to_a_name_but_not_a_date(text: str, expected: int) -
     assert found in ({"12th Lancers Brigade", "9th Lancers Brigade"}, {"Agatha Bloom"})
 
 
-def test_a_nickname_does_not_cut_a_name() -> None:
-    """A surname after a nickname in quotation marks is the end of a name, not one of its own."""
-    assert names('We saw Edgar "Moss" Tilley and Ann “Nan” Corby today.') == {
-        "Edgar Tilley",
-        "Ann Corby",
-    }
-
-
 def test_a_title_at_the_beginning_is_whole_as_elsewhere() -> None:
-    """The first word of a sentence belongs to the name if the text has both words elsewhere, or if the next
-    is an ordinary word in capitals.
-    """
+    """The first word of a sentence belongs to the name if the text has both words with capitals elsewhere."""
     text = "The board met. We heard Board Member Tilley. Board Member Tilley left the board."
     assert names(text) == {"Board Member Tilley"}
-    assert "Board Secretary Corby" in names("The board met. Board Secretary Corby left.")
 
 
 @pytest.mark.parametrize(

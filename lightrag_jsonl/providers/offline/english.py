@@ -39,7 +39,6 @@ _TYPES_BY_LAST_WORD = {word: type for type, listed in _KINDS.items() for word in
 _SMALL_IN_TITLES = word_set(
     "a an the and or of in on at by for to from with as vs via de la von van"
 )
-_QUOTATION_MARKS = '"“'
 _MOST_CAPITALS = 4  # words: more of them in capitals are a sentence or a heading
 _WORD_LETTER = r"[\p{L}\p{M}\p{N}]"
 _CAPITALIZED = (  # St. Mr. J.R.R. or a word; letters may be decomposed
@@ -49,11 +48,10 @@ _CAPITALIZED = (  # St. Mr. J.R.R. or a word; letters may be decomposed
 )
 _WORD_GAP = r"(?:[^\S\n]{1,2}|[^\S\n]?\n[^\S\n]?)"  # of one paragraph
 _INNER_WORD = rf"(?:of(?:{_WORD_GAP}the)?|for|de|del|la|le|von|van|der|bin|&)"
-_NICKNAME = rf"[\"“]{_CAPITALIZED}[\"”]"  # between given names and a surname
 _ORDINAL = rf"(?<!\b(?i:{'|'.join(sorted(_DATE_WORDS))})\s)\d{{1,3}}(?:st|nd|rd|th)"  # "5th Avenue"
 _CAPITALIZED_NAME = regex.compile(
     rf"(?<![\p{{L}}\p{{M}}\p{{N}}'’])(?:{_ORDINAL}{_WORD_GAP})?{_CAPITALIZED}"
-    rf"(?:{_WORD_GAP}(?:(?:{_INNER_WORD}|{_NICKNAME}){_WORD_GAP})?(?:{_CAPITALIZED}|\d{{1,4}}\b(?![.,]\d)))*"
+    rf"(?:{_WORD_GAP}(?:{_INNER_WORD}{_WORD_GAP})?(?:{_CAPITALIZED}|\d{{1,4}}\b(?![.,]\d)))*"
 )
 _YEAR_WITH_ERA = pattern_of(r"\b(?:(?:AD|BC|BCE|CE)\s\d{1,4}|\d{1,4}\s(?:AD|BC|BCE|CE))\b")
 _ENGLISH_WORD = regex.compile(
@@ -170,8 +168,7 @@ def _name_phrase(text: str, words: Spans, capitals: _Capitals, *, is_label: bool
         is_opening = is_label
     else:
         return None
-    name_words = [text[start:end] for start, end in words[first:]]
-    name = " ".join(word for word in name_words if word[0] not in _QUOTATION_MARKS).rstrip(".")
+    name = " ".join(text[start:end] for start, end in words[first:]).rstrip(".")
     folded_words = _folded_name(name).split()
     is_heading = len(folded_words) > _MOST_CAPITALS and name.isupper()
     if is_heading or len(name) < 2:
@@ -203,8 +200,7 @@ def _is_common_word(word: str, next_word: str, capitals: _Capitals, *, is_openin
         return False
     if not next_word:
         return not capitals.show_a_name(folded)
-    is_before_name = not is_ordinary(_folded_name(next_word))
-    return (capitals.surplus[folded] < 0 and is_before_name) or begins_no_name(folded)
+    return capitals.surplus[folded] < 0 or begins_no_name(folded)
 
 
 def _is_of_date(word: str) -> bool:
