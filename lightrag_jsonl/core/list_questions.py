@@ -9,12 +9,13 @@ from lightrag_jsonl.core.stop_words import GRAMMAR_WORDS
 from lightrag_jsonl.core.terms import search_terms, stem
 from lightrag_jsonl.core.text import words
 
+_PLURAL = r"(?:\w{2,}(?<![aisu])s|people|men|women|children)"
 _ENGLISH_LIST = pattern_of(
     r"\bhow many\b(?! (?:times|years|days|hours|minutes|months|weeks|miles|people know)\b)"
     r"|\b(?:list|enumerate)\b|\b(?:name|show|give me|tell me) (?:me )?(?:all|every|each)\b"
-    r"|\b(?:which|what) (?!is\b|was\b|does\b|did\b|do\b|are (?:you|they|we)\b)[\w -]{2,60}"
-    r"\b(?:are there|exist|are mentioned|do|does|did|have|has|are|were)\b"
-    r"|\bwhich (?:(?!is\b|was\b|does\b|this\b)\w+ ){0,2}(?:\w{2,}(?<!i|a|u)s|people|men|women|children)\b"
+    rf"|\b(?:which|what) (?:(?!(?:of|is|was|does|did|do|are)\b)[\w-]+ ){{0,4}}{_PLURAL}(?: of(?: [\w-]+){{1,4}})?"
+    r" (?:are|exist|do|did|have|were)\b"
+    rf"|\bwhich (?:other )?(?!(?:is|was|does|this)\b){_PLURAL}\b"
     r"|\bwhat are (?:all )?the\b|\b(?:complete|full) list\b"
     r"|\b(?:who|what|which \w+) (?:all )?(?:is|are|was|were) (?:all )?(?:related|connected|linked) (?:to|with)\b"
 )

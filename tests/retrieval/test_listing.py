@@ -292,6 +292,29 @@ async def test_rules_make_no_list_and_no_number(
     assert not re.search(r"\b3\b|三[人项]", answer.text.replace("[3]", ""))
 
 
+@pytest.mark.parametrize(
+    ("question", "is_list"),
+    [
+        ("In which harbour did Ada Orne work?", False),
+        ("Which boat has the taller mast, the Tern or the Smew?", False),
+        ("What year did the mill at Tolva burn?", False),
+        ("Which member of the Orne Sisters did Ivo Brack marry?", False),
+        ("Which bridge crosses the Tolva?", False),
+        ("Which bridges cross the Tolva?", True),
+        ("What kinds of boats were built at Tolva?", True),
+        ("Which old mills of the valley have burnt?", True),
+    ],
+)
+async def test_what_one_thing_did_is_no_list(tmp_path: Path, question: str, is_list: bool) -> None:
+    """A question for one of a kind ("which harbour did ...") is not told that lists need records."""
+    async with AsyncLightRAG(tmp_path, llm="none") as rag:
+        await rag.insert(
+            "Ada Orne worked at the harbour of Tolva, where mills and boats were built."
+        )
+        answer = await rag.query(question)
+    assert ("Complete lists" in answer.text) == is_list
+
+
 async def test_what_is_read_when_asked_makes_a_list_once_all_of_it_is_read(tmp_path: Path) -> None:
     """While a model has read only some passages about Tolva, a list would say more than anybody knows;
     passages that do not name Tolva matter to a list of all companies only.
