@@ -391,10 +391,10 @@ def has_only_frequent_names(task: SearchTask, seeds: Seeds) -> bool:
 
     The words of a name count together: as an index grows, each of them is soon frequent ("Romance on the Run").
     """
-    names = entity_names(task, seeds.named_rows.tolist())
-    if len(names) < 2:
+    if len(seeds.named) < 2:
         return False
-    return all(_is_frequent(task, search_terms(name)) for name in names.values())
+    names = entity_names(task, seeds.named_rows.tolist())
+    return all(_is_frequent(task, search_terms(names.get(row, ""))) for row in seeds.named)
 
 
 def _is_frequent(task: SearchTask, terms: Sequence[str]) -> bool:
