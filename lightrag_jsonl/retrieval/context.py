@@ -17,7 +17,6 @@ from lightrag_jsonl.retrieval.context_writer import (
     ContextWriter,
     as_sentences,
     escaped,
-    is_unstated,
 )
 from lightrag_jsonl.retrieval.excerpts import content_stems
 from lightrag_jsonl.retrieval.task import Fact, SearchResult
@@ -258,7 +257,7 @@ class ContextSelection:
             new_description = without_repetition(fact, passages, self._line_texts)
             texts = self._writer.relevant_texts(fact, new_description)
             description = as_sentences(texts)
-            if not description and isinstance(fact, Relation) and is_unstated(fact):
+            if not description and self._writer.says_nothing(fact):
                 continue
             line = self._line(fact, texts, description)
             if total + line.tokens <= room:

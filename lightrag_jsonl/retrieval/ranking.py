@@ -24,9 +24,11 @@ from lightrag_jsonl.core.answers import Context
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.question_scope import content_words
+from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.core.types import Chunk, Kind
 from lightrag_jsonl.retrieval.association import association
 from lightrag_jsonl.retrieval.filtering import (
+    entity_names,
     joined_entities,
     load_entities,
     load_relations,
@@ -43,7 +45,7 @@ from lightrag_jsonl.retrieval.hits import (
     fuse,
     take_turns,
 )
-from lightrag_jsonl.retrieval.pagerank import WalkHits, name_frequencies, walk_around
+from lightrag_jsonl.retrieval.pagerank import WalkHits, walk_around
 from lightrag_jsonl.retrieval.passages import Passages, arrange_passages
 from lightrag_jsonl.retrieval.question_names import alias_pairs, question_names
 from lightrag_jsonl.retrieval.scope import may_answer
@@ -358,9 +360,10 @@ def fuse_text_hits(task: SearchTask, seeds: Seeds) -> Hits:
 # with a report a year). And a question of many words says itself what its passages say ("Which company, according to
 # the report on ..., and which ..."). Then the text hits count beside the walk. Mix @2/@5/@10, words only, without and
 # with the rule for words: multihoprag-a, half a 59.7/79.3/88.8, 60.8/80.1/91.0, half b 65.3/84.3/91.0, 66.8/87.5/93.3;
-# hotpotqa-train, half b 65.6/87.7/95.1, 65.6/88.5/94.3; others unchanged. 12 to 16 words do the same. Of names: 3 to 7 parts
-# do the same; two names are several.
-FREQUENT_NAME = 5  # parts of chunks with the rarest name; in more of them it is frequent
+# hotpotqa-train, half b 65.6/87.7/95.1, 65.6/88.5/94.3; others unchanged. 12 to 16 words do the same. Of names: 3 to 7 do
+# the same; two names are several. 2wiki-101-a among 2,380 passages, half b, with the rarest word of each name in place of
+# all its words: 72/86/90 to 70/82/86; half a and dragonball-en-multi-a: none.
+FREQUENT_NAME = 5  # chunks with all words of a name; in more of them it is frequent
 MANY_WORDS = 14
 
 # The weight of the text hits, where the walk has 1, and where vectors only count words. With 0, 0.5 and 1: 120
@@ -376,14 +379,29 @@ def fuse_with_text(task: SearchTask, seeds: Seeds, passages: Passages) -> Hits:
     if len(passages.by_text) == 0:
         return passages.walked
     has_many_words = len(content_words(task.query.question)) >= MANY_WORDS
-    names_are_frequent = (
-        len(seeds.named) > 1 and name_frequencies(task, seeds.named_rows).min() > FREQUENT_NAME
-    )
-    if not (has_many_words or names_are_frequent):
+    if not (has_many_words or has_only_frequent_names(task, seeds)):
         return passages.walked
     text_weight = TEXT_WEIGHT_OF_WORDS if task.query.lexical else 1.0
     lists = [passages.walked, passages.by_text]
     return fuse(lists, task.param.fusion, weights=[1.0, text_weight])
+
+
+def has_only_frequent_names(task: SearchTask, seeds: Seeds) -> bool:
+    """Whether the question names several entities, and each name stands whole in many chunks.
+
+    The words of a name count together: as an index grows, each of them is soon frequent ("Romance on the Run").
+    """
+    if len(seeds.named) < 2:
+        return False
+    names = entity_names(task, seeds.named_rows.tolist())
+    return all(_is_frequent(task, search_terms(names.get(row, ""))) for row in seeds.named)
+
+
+def _is_frequent(task: SearchTask, terms: Sequence[str]) -> bool:
+    """Whether more than `FREQUENT_NAME` chunks have all of some terms in one part."""
+    if not terms:
+        return False
+    return len(task.snapshot.chunks_with_terms(terms, FREQUENT_NAME + 1)) > FREQUENT_NAME
 
 
 def add_text_hits(task: SearchTask, chunks: Hits, text_hits: Hits) -> Hits:

@@ -225,6 +225,34 @@ async def test_two_names_of_many_passages_leave_the_rest_of_the_question_to_deci
 
 
 @pytest.mark.slow
+async def test_names_of_frequent_words_lead_on_as_an_index_grows(
+    tmp_path: Path, pipelines: Pipelines
+) -> None:
+    """Two names that stand in one passage each are rare, though each of their words stands in many: what they
+    lead to comes before passages that only share words with the question.
+    """
+    plays = {"Palace of Reeds": "Ilse Korhan", "Lantern of Frost": "Otmar Dovel"}
+    documents: list[tuple[Document, list[Record]]] = []
+    for play, director in plays.items():
+        text = f"{play} was staged by {director}."
+        records = [entity(play), entity(director), relation(play, director)]
+        documents.append((Document(text, id=play), records))
+        page = Document(f"{director} came from a village of potters.", id=director)
+        documents.append((page, [entity(director)]))
+    for number in range(12):
+        for word in ("palace", "reeds", "lantern", "frost"):
+            text = f"A play about the {word} of house {number}: its director was born later."
+            documents.append((Document(text, id=f"{word} {number}"), []))
+    fill(tmp_path, documents)
+    question = "Which play has the director born later, Palace of Reeds or Lantern of Frost?"
+
+    context = await pipelines(tmp_path).retrieve(question, QueryParam(mode="mix"))
+
+    first = {chunk.document_id for chunk in context.chunks[:4]}
+    assert first == {*plays, *plays.values()}
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("near", "repair", "answer", "question", "far"),
     [
