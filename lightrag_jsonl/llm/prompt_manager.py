@@ -3,7 +3,7 @@
 import difflib
 import json
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TypeAlias, cast
 
@@ -50,6 +50,7 @@ class PromptManager:
         terms: Mapping[str, Json] | None = None,
     ) -> None:
         self._prompts: dict[str, Prompt] = {}
+        self._unread_paths: dict[str, Path] = {}  # of packaged prompts, by id
         self._aliases: dict[str, str] = {}
         self._terms: dict[str, Json] = dict(terms or {})
         for prompt in (prompts or {}).values():
@@ -62,18 +63,23 @@ class PromptManager:
     ) -> "PromptManager":
         """A language's prompts (a code, or a folder), with the prompts of `overrides` on top.
 
-        A user's folder is checked completely: `PromptError` names the file and the key.
+        A user's folder is checked completely: `PromptError` names the file and the key. A packaged
+        prompt is read when it is first needed.
         """
         manager = cls()
         folder = prompt_folder(language)
-        english = cls.load("en") if folder == Path(language) else None
-        manager._add(_folder_prompts(folder), bases=english)
-        if english and (missing := sorted({*english.ids} - {*manager.ids})):
-            raise PromptError(
-                f"{language}: lacks {', '.join(missing)}; a language needs every prompt (to "
-                "replace some prompts of a packaged language, give the folder as overrides)"
-            )
+        if folder == Path(language):
+            english = cls.load("en")
+            manager._add(_folder_prompts(folder), bases=english)
+            if missing := sorted({*english.ids} - {*manager.ids}):
+                raise PromptError(
+                    f"{language}: lacks {', '.join(missing)}; a language needs every prompt (to "
+                    "replace some prompts of a packaged language, give the folder as overrides)"
+                )
+        else:
+            manager._unread_paths = {path.stem: path for path in _prompt_paths(folder)}
         if overrides is not None:
+            manager._read(manager.ids)
             manager._add(_folder_prompts(Path(overrides)), bases=manager)
         return manager
 
@@ -94,16 +100,18 @@ class PromptManager:
             prompts[id].check()
         terms = config.get("terms", config.get("global-terms", {}))
         self._terms.update(cast(dict[str, Json], _object(terms, f"{source}: terms")))
+        self._read(self.ids)  # the new prompts may go by their aliases
         self._add(prompts)
 
     @property
     def ids(self) -> tuple[str, ...]:
         """The ids of all prompts, sorted, without aliases."""
-        return tuple(sorted(self._prompts))
+        return tuple(sorted({*self._prompts, *self._unread_paths}))
 
     @property
     def text(self) -> str:
         """The text of all prompts: equal for two sets with the same content."""
+        self._read(self.ids)
         texts = {
             id: [prompt.system, prompt.template, prompt.defaults]
             for id, prompt in self._prompts.items()
@@ -114,7 +122,7 @@ class PromptManager:
         """The prompt of an id or alias; `KeyError` for an unknown id lists similar names."""
         prompt = self.find(id)
         if prompt is None:
-            near = difflib.get_close_matches(id, [*self._prompts, *self._aliases], 3, 0.5)
+            near = difflib.get_close_matches(id, [*self.ids, *self._aliases], 3, 0.5)
             near = near or [*self.ids]
             raise NotFoundError(f"no prompt {id!r}; there is: {', '.join(near)}")
         return prompt
@@ -180,8 +188,20 @@ class PromptManager:
             self._prompts[id] = prompt
             self._aliases.update(dict.fromkeys(prompt.aliases, id))
 
+    def _read(self, ids: Iterable[str]) -> None:
+        """Read packaged prompts, by their own ids; those that were read before stay."""
+        for id in ids:
+            path = self._unread_paths.get(id)
+            if path is not None:
+                self._add({id: read_prompt(path)})
+                self._unread_paths.pop(id, None)
+
     def find(self, id: str) -> Prompt | None:
         """The prompt of an id or alias; None for an unknown id."""
+        if id in self._unread_paths:
+            self._read([id])
+        elif id not in self._prompts:  # an alias stands in the file of its prompt
+            self._read(self.ids)
         return self._prompts.get(self._aliases.get(id, id))
 
 
