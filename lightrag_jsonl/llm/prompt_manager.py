@@ -3,7 +3,8 @@
 import difflib
 import json
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import TypeAlias, cast
 
@@ -49,9 +50,7 @@ class PromptManager:
         *,
         terms: Mapping[str, Json] | None = None,
     ) -> None:
-        self._prompts: dict[str, Prompt] = {}
-        self._unread_paths: dict[str, Path] = {}  # of packaged prompts, by id
-        self._aliases: dict[str, str] = {}
+        self._packaged_folder: Path | None = None
         self._terms: dict[str, Json] = dict(terms or {})
         for prompt in (prompts or {}).values():
             prompt.check()
@@ -63,8 +62,8 @@ class PromptManager:
     ) -> "PromptManager":
         """A language's prompts (a code, or a folder), with the prompts of `overrides` on top.
 
-        A user's folder is checked completely: `PromptError` names the file and the key. A packaged
-        prompt is read when it is first needed.
+        A user's folder is checked completely: `PromptError` names the file and the key. Packaged
+        prompts are read when the first of them is needed.
         """
         manager = cls()
         folder = prompt_folder(language)
@@ -77,9 +76,8 @@ class PromptManager:
                     "replace some prompts of a packaged language, give the folder as overrides)"
                 )
         else:
-            manager._unread_paths = {path.stem: path for path in _prompt_paths(folder)}
+            manager._packaged_folder = folder
         if overrides is not None:
-            manager._read(manager.ids)
             manager._add(_folder_prompts(Path(overrides)), bases=manager)
         return manager
 
@@ -100,18 +98,27 @@ class PromptManager:
             prompts[id].check()
         terms = config.get("terms", config.get("global-terms", {}))
         self._terms.update(cast(dict[str, Json], _object(terms, f"{source}: terms")))
-        self._read(self.ids)  # the new prompts may go by their aliases
         self._add(prompts)
+
+    @cached_property
+    def _prompts(self) -> dict[str, Prompt]:
+        """The prompts by id, at first those of the packaged folder."""
+        folder = self._packaged_folder
+        return {} if folder is None else _folder_prompts(folder)
+
+    @cached_property
+    def _aliases(self) -> dict[str, str]:
+        """The ids of prompts by their aliases."""
+        return {alias: id for id, prompt in self._prompts.items() for alias in prompt.aliases}
 
     @property
     def ids(self) -> tuple[str, ...]:
         """The ids of all prompts, sorted, without aliases."""
-        return tuple(sorted({*self._prompts, *self._unread_paths}))
+        return tuple(sorted(self._prompts))
 
     @property
     def text(self) -> str:
         """The text of all prompts: equal for two sets with the same content."""
-        self._read(self.ids)
         texts = {
             id: [prompt.system, prompt.template, prompt.defaults]
             for id, prompt in self._prompts.items()
@@ -122,7 +129,7 @@ class PromptManager:
         """The prompt of an id or alias; `KeyError` for an unknown id lists similar names."""
         prompt = self.find(id)
         if prompt is None:
-            near = difflib.get_close_matches(id, [*self.ids, *self._aliases], 3, 0.5)
+            near = difflib.get_close_matches(id, [*self._prompts, *self._aliases], 3, 0.5)
             near = near or [*self.ids]
             raise NotFoundError(f"no prompt {id!r}; there is: {', '.join(near)}")
         return prompt
@@ -188,20 +195,8 @@ class PromptManager:
             self._prompts[id] = prompt
             self._aliases.update(dict.fromkeys(prompt.aliases, id))
 
-    def _read(self, ids: Iterable[str]) -> None:
-        """Read packaged prompts, by their own ids; those that were read before stay."""
-        for id in ids:
-            path = self._unread_paths.get(id)
-            if path is not None:
-                self._add({id: read_prompt(path)})
-                self._unread_paths.pop(id, None)
-
     def find(self, id: str) -> Prompt | None:
         """The prompt of an id or alias; None for an unknown id."""
-        if id in self._unread_paths:
-            self._read([id])
-        elif id not in self._prompts:  # an alias stands in the file of its prompt
-            self._read(self.ids)
         return self._prompts.get(self._aliases.get(id, id))
 
 
