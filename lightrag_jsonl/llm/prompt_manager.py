@@ -65,17 +65,20 @@ class PromptManager:
         A user's folder is checked completely: `PromptError` names the file and the key. Packaged
         prompts are read when the first of them is needed.
         """
-        manager = cls()
         folder = prompt_folder(language)
         if folder == Path(language):
             english = cls.load("en")
-            manager._add(_folder_prompts(folder), bases=english)
+            prompts = _folder_prompts(folder)
+            for id, prompt in prompts.items():
+                prompt.check(english.find(id))
+            manager = cls(prompts)
             if missing := sorted({*english.ids} - {*manager.ids}):
                 raise PromptError(
                     f"{language}: lacks {', '.join(missing)}; a language needs every prompt (to "
                     "replace some prompts of a packaged language, give the folder as overrides)"
                 )
         else:
+            manager = cls()
             manager._packaged_folder = folder
         if overrides is not None:
             manager._add(_folder_prompts(Path(overrides)), bases=manager)
