@@ -138,17 +138,15 @@ def may_answer(task: SearchTask, seeds: Seeds) -> bool:
         return not is_small_talk(query.question)
     if seeds.dense.scores[0] >= query.likeness_floor or asks_about_everything(query.question):
         return True
-    if _words_occur(task, content):  # found faster than names
+    spellings = question_names(task).spellings.values()
+    if not all(spelling.islower() for spelling in spellings):  # words in small letters are no names
         return True
     if task.snapshot.entity_ids({name_key(keyword) for keyword in query.low}):
         return True
     _, part_counts = task.snapshot.term_counts(part_terms(query.question))
     if any(part_counts.values()):
         return True
-    spellings = question_names(task).spellings.values()
-    return not all(
-        spelling.islower() for spelling in spellings
-    )  # words in small letters are no names
+    return _words_occur(task, content)
 
 
 def asks_for_overview(view: StoreView, mode: ModePlan, question: str, keywords: Keywords) -> bool:
