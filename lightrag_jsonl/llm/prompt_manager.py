@@ -4,6 +4,7 @@ import difflib
 import json
 import re
 from collections.abc import Awaitable, Callable, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import TypeAlias, cast
 
@@ -49,8 +50,7 @@ class PromptManager:
         *,
         terms: Mapping[str, Json] | None = None,
     ) -> None:
-        self._prompts: dict[str, Prompt] = {}
-        self._aliases: dict[str, str] = {}
+        self._packaged_folder: Path | None = None
         self._terms: dict[str, Json] = dict(terms or {})
         for prompt in (prompts or {}).values():
             prompt.check()
@@ -62,17 +62,24 @@ class PromptManager:
     ) -> "PromptManager":
         """A language's prompts (a code, or a folder), with the prompts of `overrides` on top.
 
-        A user's folder is checked completely: `PromptError` names the file and the key.
+        A user's folder is checked completely: `PromptError` names the file and the key. Packaged
+        prompts are read when the first of them is needed.
         """
-        manager = cls()
         folder = prompt_folder(language)
-        english = cls.load("en") if folder == Path(language) else None
-        manager._add(_folder_prompts(folder), bases=english)
-        if english and (missing := sorted({*english.ids} - {*manager.ids})):
-            raise PromptError(
-                f"{language}: lacks {', '.join(missing)}; a language needs every prompt (to "
-                "replace some prompts of a packaged language, give the folder as overrides)"
-            )
+        if folder == Path(language):
+            english = cls.load("en")
+            prompts = _folder_prompts(folder)
+            for id, prompt in prompts.items():
+                prompt.check(english.find(id))
+            manager = cls(prompts)
+            if missing := sorted({*english.ids} - {*manager.ids}):
+                raise PromptError(
+                    f"{language}: lacks {', '.join(missing)}; a language needs every prompt (to "
+                    "replace some prompts of a packaged language, give the folder as overrides)"
+                )
+        else:
+            manager = cls()
+            manager._packaged_folder = folder
         if overrides is not None:
             manager._add(_folder_prompts(Path(overrides)), bases=manager)
         return manager
@@ -95,6 +102,17 @@ class PromptManager:
         terms = config.get("terms", config.get("global-terms", {}))
         self._terms.update(cast(dict[str, Json], _object(terms, f"{source}: terms")))
         self._add(prompts)
+
+    @cached_property
+    def _prompts(self) -> dict[str, Prompt]:
+        """The prompts by id, at first those of the packaged folder."""
+        folder = self._packaged_folder
+        return {} if folder is None else _folder_prompts(folder)
+
+    @cached_property
+    def _aliases(self) -> dict[str, str]:
+        """The ids of prompts by their aliases."""
+        return {alias: id for id, prompt in self._prompts.items() for alias in prompt.aliases}
 
     @property
     def ids(self) -> tuple[str, ...]:

@@ -433,7 +433,7 @@ def excerpt_text(chunk: Chunk, spans: Sequence[Excerpt]) -> str:
 
 def escaped(text: str) -> str:
     """A document's text with a backslash before each bracket that opens a number, labeled or not."""
-    return _OPENED_NUMBER.sub(r"\\\g<0>", text)
+    return _OPENED_NUMBER.sub(lambda opening: f"\\{opening[0]}", text)
 
 
 @lru_cache(1_000)  # the same titles, dates and headings come again and again

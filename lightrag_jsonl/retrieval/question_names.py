@@ -4,6 +4,7 @@ import itertools
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
@@ -74,7 +75,8 @@ def _names_as_spelled(
     return spellings
 
 
-def _name_spans(question: str) -> list[NameSpan]:
+@lru_cache(16)  # several steps of a search ask for the names of one question
+def _name_spans(question: str) -> Sequence[NameSpan]:
     """Runs of words or of CJK characters that may be names, the longest first."""
     parts = list(_SPAN_PART.finditer(question))
     spans: list[NameSpan] = []
@@ -90,7 +92,8 @@ def _name_spans(question: str) -> list[NameSpan]:
             key = name_key(_POSSESSIVE.sub("", question[start:end]))
             if key:
                 spans.append((start, end, key))
-    return sorted(spans, key=lambda span: (span[0] - span[1], span))[:NAME_LIMIT]
+    spans.sort(key=lambda span: (span[0] - span[1], span))
+    return tuple(spans[:NAME_LIMIT])
 
 
 def _bounded(name: str) -> str:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from lightrag_jsonl.core.address import Address, DatabaseURL, IndexGroup
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.storage.joined.store import JoinedStore
 from lightrag_jsonl.storage.sqlite.database import FILE_NAME, SQLiteStore
 from lightrag_jsonl.storage.store import Store
 
@@ -52,6 +51,8 @@ def has_index(address: Address) -> bool:
 
 def _joined_store(group: IndexGroup) -> Store:
     """Several indexes as one store, with a temporary one for what questions leave."""
+    from lightrag_jsonl.storage.joined.store import JoinedStore
+
     with ExitStack() as stack:
         stores = [
             stack.enter_context(closing(open_store(address, create=False)))

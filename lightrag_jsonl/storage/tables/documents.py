@@ -159,8 +159,8 @@ class DocumentReads(Tables):
         """What people search a visible document by, in the order of storing."""
         statement = "SELECT name AS id, title, source, state FROM documents ORDER BY id"
         return [
-            DocumentLabel(id=row.id, title=row.title, source=row.source, state=row.state)
-            for row in by_name(self._execute(statement))
+            DocumentLabel(id=id, title=title, source=source, state=state)
+            for id, title, source, state in self._execute(statement)
         ]
 
     def existing_ids(self, ids: Collection[str]) -> set[str]:
