@@ -24,7 +24,6 @@ from lightrag_jsonl.indexing.name_parts import (
     NameParts,
     same_kind,
 )
-from lightrag_jsonl.providers.offline.common_words import is_ordinary
 from lightrag_jsonl.storage.rows import (
     EntityMentionRow,
     Mention,
@@ -46,14 +45,10 @@ _RELATIVE = pattern_of(
     r"(?:[A-Z][\w.]*\s+)?(?P<name>[A-Z][\w'’-]+)"
 )
 _FAMILY = pattern_of(r"[Tt](?<!\w.)he\s+(?P<name>[A-Z]\w+)s\b")
-_KINSHIP = pattern_of(
-    r"\s(?:family|families|brothers|sisters|siblings|twins|clan|dynasty|lineages?)\b"
+_FAMILIES = pattern_of(  # the Hale, Moreau, and Varga families
+    r"(?<![\w'’-])(?P<names>(?:[A-Z][\w'’-]+(?:,\s+(?:and\s+)?|\s+(?:and|&)\s+)){0,8}[A-Z][\w'’-]+)"
+    r"\s(?:family|families|brothers|sisters|siblings|twins|clan|dynasty)\b"
 )
-_LISTED_NAMES = pattern_of(
-    r"(?<![\w'’-])[A-Z][\w'’-]+(?:(?:,\s+(?:and\s+)?|\s+(?:and|&)\s+)[A-Z][\w'’-]+)*\Z"
-)
-_LISTED_NAME = pattern_of(r"[\w'’-]+")
-_CHARACTERS_OF_LIST = 100  # before "families"
 _CHINESE_FAMILY = pattern_of(
     rf"(?P<of_house>[{CJK}]{{2,8}})(?:王朝|家族|世家|父子|兄弟|姐妹|夫[妇婦])|(?<=[{CJK}][-－])(?P<second>[{CJK}]{{2,8}})"
 )
@@ -217,11 +212,7 @@ class _Names:
         ]
         names = sorted((name for name in parts if name.words), key=lambda name: name.order)
         surnames = {
-            name.words[0]
-            for name in names
-            if len(name.words) == 1
-            and name.titles & TITLES
-            and (name.kind == "person" or not is_ordinary(name.words[0]))  # "General Index"
+            name.words[0] for name in names if len(name.words) == 1 and name.titles & TITLES
         }
         by_words: dict[tuple[str, ...], list[NameParts]] = defaultdict(list)
         by_short_form: dict[tuple[str, ...], list[NameParts]] = defaultdict(list)
@@ -337,10 +328,8 @@ def _family_names(text: str) -> Iterator[str]:
         plural = family["name"].casefold()
         yield plural
         yield plural.removesuffix("e")
-    for kinship in _KINSHIP.finditer(text):
-        before = text[max(0, kinship.start() - _CHARACTERS_OF_LIST) : kinship.start()]
-        if names := _LISTED_NAMES.search(before):
-            yield from _LISTED_NAME.findall(names[0].casefold())
+    for families in _FAMILIES.finditer(text):
+        yield from families["names"].casefold().replace(",", "").split()
     if not has_cjk(text):
         return
     for match in _CHINESE_FAMILY.finditer(text):

@@ -410,21 +410,3 @@ def test_names_with_a_stated_relation_are_two_bearers(
         rag.insert_records(Document(f"{full}. {short}."), records)
         (found,) = rag.entities.relations()
     assert (found.source, found.target) == (full, short)
-
-
-def test_a_rank_before_an_ordinary_word_makes_no_surname(tmp_path: Path) -> None:
-    """ "General Register" is no person, so that "Harbour Dues Register" is not one's full name."""
-    names = ("Harbour Dues Register", "General Register")
-    untyped = [entity(name, kind="unknown") for name in names]
-    assert nodes(tmp_path, *untyped, text=". ".join(names)) == dict.fromkeys(names, ())
-
-
-def test_a_company_is_not_the_place_that_it_is_named_for(tmp_path: Path) -> None:
-    """A company and its name without the legal form are one, but not a company and a village."""
-    company = entity("青石湾公司", kind="组织")
-    text = "青石湾公司在青石湾。"
-    assert nodes(tmp_path / "a", company, entity("青石湾", kind="地点"), text=text) == {
-        "青石湾公司": (),
-        "青石湾": (),
-    }
-    assert len(nodes(tmp_path / "b", company, entity("青石湾", kind="组织"), text=text)) == 1
