@@ -145,8 +145,8 @@ def query_command(rag: LightRAG, question: str, param: QueryParam, explain: bool
 
     \b
     Examples:
-      lightrag-jsonl query -w kb --mode global --llm gpt-4o-mini "What is the book about?"
-      lightrag-jsonl query -w kb --where source=minutes.txt --where 'date>=2024-01-01' "Who came?"
+      lightrag-jsonl query -w kb --mode global "What is the book about?"
+      lightrag-jsonl query -w kb --where 'date>=2024-01-01' "Who came?"
     """
     listener = event_printer(rag) if explain else None
     as_json = click.get_current_context().params["as_json"]

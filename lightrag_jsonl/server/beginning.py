@@ -130,12 +130,22 @@ async def _answered(
         for relation in relations
     ]
     about_one = [(_question_about(line, words), (line.name,)) for line in names[:TRIED]]
+    offered: set[str] = set()
     for candidates in (about_one, about_two, about_one[::-1]):
         for question, asked_names in candidates:
+            if question in offered:
+                continue
             quotes = await _quotes(index, question, names=asked_names)
-            if any(all(name in quote.text for name in asked_names) for quote in quotes):
+            if any(_tells_of(asked_names, quote.text) for quote in quotes):
+                offered.add(question)
                 yield question
                 break
+
+
+def _tells_of(names: Sequence[str], sentence: str) -> bool:
+    """Whether a sentence has all the names, and says more than them: a heading read as a name does not."""
+    are_there = all(name in sentence for name in names)
+    return are_there and 2 * sum(len(name) for name in names) <= len(sentence)
 
 
 def _question_about(line: EntityLine, words: QuestionWords) -> str:

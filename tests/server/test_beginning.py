@@ -7,6 +7,7 @@ import pytest
 from lightrag_jsonl import LightRAG
 from lightrag_jsonl.server.security import Access
 from tests.cli.conftest import run
+from tests.kit import entity, relation
 from tests.server.running import Running, process_serving, serving
 from tests.servers import Reply, Request, ScriptedServer, chat_reply, error_reply, stream_reply
 
@@ -38,6 +39,21 @@ def test_the_beginning_quotes_and_asks_what_the_text_answers(tmp_path: Path) -> 
         assert {"Solveig", "Mary Osgood"} & {name["name"] for name in beginning["names"]}
         for question in beginning["questions"]:
             assert server.post("/indexes/kb/query", {"question": question})["citations"]
+
+
+def test_no_question_is_about_a_heading_and_none_comes_twice(tmp_path: Path) -> None:
+    """Where a heading was read as a name, and is the most connected, it is asked what sentences tell of."""
+    heading = "Brackley meet Denholm in Cup"
+    others = ["Anton Pell", "Vera Holt", "Lund Quarry"]
+    text = f"{heading}.\n\nAnton Pell runs the Lund Quarry and hired Vera Holt as his deputy in spring."
+    names = [entity(name, "") for name in (heading, *others)]
+    links = [relation(heading, name, "Of the article.") for name in others]
+    with LightRAG(tmp_path / "kb") as rag:
+        rag.insert_records(text, [*names, *links])
+    with serving(tmp_path / "kb") as server:
+        questions = server.get("/indexes/kb/beginning")["questions"]
+    assert len(set(questions)) == len(questions) > 1
+    assert heading not in str(questions)
 
 
 def test_an_empty_index_has_no_beginning_and_takes_a_language(tmp_path: Path) -> None:
