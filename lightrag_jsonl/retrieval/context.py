@@ -17,6 +17,7 @@ from lightrag_jsonl.retrieval.context_writer import (
     ContextWriter,
     as_sentences,
     escaped,
+    is_unstated,
 )
 from lightrag_jsonl.retrieval.excerpts import content_stems
 from lightrag_jsonl.retrieval.task import Fact, SearchResult
@@ -257,7 +258,7 @@ class ContextSelection:
             new_description = without_repetition(fact, passages, self._line_texts)
             texts = self._writer.relevant_texts(fact, new_description)
             description = as_sentences(texts)
-            if not description and self._writer.says_nothing(fact):
+            if not description and isinstance(fact, Relation) and is_unstated(fact):
                 continue
             line = self._line(fact, texts, description)
             if total + line.tokens <= room:

@@ -84,14 +84,6 @@ class ContextWriter:
             brackets = self.words.brackets.format(safe_line(self.words.semicolon.join(remarks)))
         return f"{safe_line(entity.name)}{brackets}{self._described(description)}"
 
-    def says_nothing(self, fact: Entity | Relation) -> bool:
-        """Whether the line of a fact without a description would have names only: of an entity its name, of a
-        relation two names that only stand together.
-        """
-        if isinstance(fact, Relation):
-            return is_unstated(fact)
-        return self.entity(fact, "") == safe_line(fact.name)
-
     def relation(self, relation: Relation, description: str) -> str:
         """A relation on one line; without an arrow if no text says what one is to the other."""
         source = safe_line(relation.source)

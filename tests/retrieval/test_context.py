@@ -112,22 +112,6 @@ def test_a_relation_is_shown_in_both_directions_that_texts_gave_it() -> None:
         assert silent.empty and silent.dropped.relations == 1
 
 
-def test_an_entity_of_which_only_the_name_is_known_is_not_shown() -> None:
-    """A line with a name alone says nothing and takes the place of what does; a type, another name or a value
-    says something.
-    """
-    known = (
-        Entity("Ada", "person", ""),
-        Entity("Bern", "", "", aliases=("Berne",)),
-        Entity("Cairo", "", "", attributes=(("river", "Nile"),)),
-    )
-    nameless = (Entity("Dover", "", ""), Entity("Essen", "", "Essen"), Entity("镇江", "", "镇江"))
-
-    shown = fitted(Context(entities=(*nameless, *known), chunks=(chunk(0, "a b c"),)))
-
-    assert [entity.name for entity in shown.entities] == ["Ada", "Bern", "Cairo"]
-
-
 def test_a_text_about_several_names_is_shown_once() -> None:
     """In the first line with it; a line about other names keeps what may be about them."""
     text = "Ash sold the mill to Owen."
