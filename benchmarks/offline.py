@@ -113,7 +113,7 @@ def _ask(
 def _verdict(answer: Answer, expected_texts: Sequence[str]) -> Verdict:
     if not answer.citations:
         return "silent" if expected_texts else "rightly silent"
-    quoted = answer.text.rpartition("\n\n")[0].casefold()
+    quoted = answer.text.casefold()
     first_sentence = quoted.partition(" [1]")[0]
     texts = [text.casefold() for text in expected_texts]
     if any(text in first_sentence for text in texts):
