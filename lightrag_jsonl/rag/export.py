@@ -20,7 +20,14 @@ from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.languages import STATING_NOTHING, known_language
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.text import clipped, sanitize
-from lightrag_jsonl.core.types import Entity, Record, Relation, entity_record, relation_record
+from lightrag_jsonl.core.types import (
+    UNKNOWN_TYPE,
+    Entity,
+    Record,
+    Relation,
+    entity_record,
+    relation_record,
+)
 from lightrag_jsonl.indexing.bearers import as_written
 from lightrag_jsonl.indexing.overrides import mentioned_names
 from lightrag_jsonl.rag.network import EDGE_FIELDS, NODE_FIELDS, item_texts, network, xml_value
@@ -48,9 +55,9 @@ FRAME = (700, 500)  # pixels from the middle to the edge
 LETTER = 14  # pixels: the size of a name among many
 PREDICATE_SIZE = 0.7  # of that of names
 COLORS = ("#2f7ed8", "#d1495b", "#3a9d6e", "#c98a1b", "#8e6bbf", "#2a9aa8", "#b5654a", "#8a8f98")
-CAPTIONS = {  # the title of a page, and what is drawn
-    "en": ("Knowledge graph", "{} of {} entities, {} of {} relations"),
-    "zh": ("知识图谱", "{} / {} 个实体，{} / {} 条关系"),
+CAPTIONS = {  # the title of a page, what is drawn, and the color of all other types
+    "en": ("Knowledge graph", "{} of {} entities, {} of {} relations", "other type, or not known"),
+    "zh": ("知识图谱", "{} / {} 个实体，{} / {} 条关系", "其他类型或类型未知"),
 }
 
 
@@ -265,7 +272,7 @@ def _web_page(graph: "nx.Graph", language: str) -> str:
     ]
     names = _names(nodes)
     size = _letter_size(nodes)
-    title, caption = CAPTIONS[language]
+    title, caption, other_types = CAPTIONS[language]
     environment = Environment(autoescape=True, trim_blocks=True)
     template = resources.files(__package__).joinpath("graph.html.jinja").read_text("utf-8")
     page = environment.from_string(template).render(
@@ -274,6 +281,7 @@ def _web_page(graph: "nx.Graph", language: str) -> str:
         shown=caption.format(len(nodes), len(graph), len(edges), graph.number_of_edges()),
         colors=_type_colors(drawn),
         other_color=COLORS[-1],
+        other_types=other_types,
         nodes=nodes,
         edges=edges,
         names=names,
@@ -296,10 +304,11 @@ def _positions(graph: "nx.Graph") -> dict[str, list[float]]:
 
 
 def _type_colors(graph: "nx.Graph") -> dict[str, str]:
-    """A color for each of the most frequent entity types."""
+    """A color for each of the most frequent entity types; the last color is that of all others."""
     counts = Counter(entity_type for _, entity_type in graph.nodes(data="entity_type"))
+    del counts[UNKNOWN_TYPE]
     frequent = [entity_type for entity_type, _ in counts.most_common()]
-    return dict(zip(frequent, COLORS, strict=False))
+    return dict(zip(frequent, COLORS[:-1], strict=False))
 
 
 class _Label(NamedTuple):

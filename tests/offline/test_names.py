@@ -196,3 +196,9 @@ def test_the_title_of_a_text_is_a_name() -> None:
 def test_a_number_is_no_title(title: str, found: list[str]) -> None:
     """A number alone in the first line names nothing, and a number before a title is no part of the name."""
     assert text_names(f"{title}\n\n灯一直亮着。", "zh") == found
+
+
+@pytest.mark.parametrize("word", ["Unlike", "Despite", "Besides", "Amid"])
+def test_a_preposition_opens_no_name(word: str) -> None:
+    """A preposition before a surname is none of its words, so that the surname stays one of a longer name."""
+    assert names(f"Orla Tamsin came. {word} Tamsin, nobody sang.") == {"Orla Tamsin", "Tamsin"}

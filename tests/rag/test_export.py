@@ -122,3 +122,23 @@ def test_records_leave_out_changes_by_hand(tmp_path: Path) -> None:
     assert {record.get("description") for record in records} >= {"They met.", "Created."}
     assert "Changed." not in {record.get("description") for record in records}
     assert not any("claim" in record for record in records)
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "words"),
+    [
+        ("en", "Orla Tamsin met Ilona Varga.", "other type, or not known"),
+        ("zh", "《青石湾纪事》写到了青石湾🙂。", "其他类型或类型未知"),
+    ],
+)
+def test_the_legend_says_of_which_names_no_type_is_known(
+    tmp_path: Path, language: str, text: str, words: str
+) -> None:
+    """In the language of the texts, and in a color of no type."""
+    with LightRAG(tmp_path / "kb", llm="none", language=language) as rag:
+        unknown = entity("Smew", kind="unknown")
+        rag.insert_records(Document(f"{text} Smew."), [unknown, entity("Tern", kind="boat")])
+        rag.admin.export(tmp_path / "g.html")
+    page = (tmp_path / "g.html").read_text(encoding="utf-8")
+    legend = page.partition("<svg")[0]
+    assert words in legend and "unknown" not in legend and "boat" in legend
