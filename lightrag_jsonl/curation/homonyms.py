@@ -61,9 +61,7 @@ class _Portrait:
     """The facts of documents about the bearer of a name."""
 
     documents: set[str] = field(default_factory=set)
-    types: dict[str, str] = field(
-        default_factory=dict
-    )  # the word of the texts, by the kind compared
+    types: dict[str, str] = field(default_factory=dict)  # words of the texts, by kind
     years: set[str] = field(default_factory=set)
     neighbours: set[int] = field(default_factory=set)
     places: dict[str, set[str]] = field(default_factory=dict)  # names, by document

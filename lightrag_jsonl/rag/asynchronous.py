@@ -136,7 +136,6 @@ class AsyncLightRAG:
         )
         self.working_dir: Address = self.engine.working_dir
         self.options: IndexOptions = self.engine.options
-        self.language: str = self.engine.language
         self._network: tuple[int, nx.Graph] | None = None  # with the generation that it shows
 
     def __repr__(self) -> str:

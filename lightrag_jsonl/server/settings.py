@@ -94,7 +94,6 @@ async def _set_language(call: Call, language: str) -> None:
     PromptManager.load(language, None)  # `PromptError` for a language without prompts
     await write(engine.store, lambda writer: writer.put_settings({"language": language}))
     engine.use_language(language)
-    call.index.rag.language = language
     call.index.jobs.setup = replace(call.index.jobs.setup, language=language)
 
 

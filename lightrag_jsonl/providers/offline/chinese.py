@@ -74,17 +74,14 @@ def read_alike(text: str, names: Sequence[Phrase]) -> Iterator[Phrase]:
     counts = Counter(name.name for name in names)
     names_by_text = {name.name: name for name in names}
     longer_names = _names_around(names_by_text)
-    readings = [
-        [
-            whole
-            for longer in longer_names.get(name.name, ())
-            if (whole := _whole_name(text, name, names_by_text[longer]))
-        ]
-        for name in names
-    ]
-    cuts = Counter(whole.name for wholes in readings for whole in wholes)
-    for name, wholes in zip(names, readings, strict=True):
-        alike = [whole for whole in wholes if counts[whole.name] >= cuts[whole.name]]
+    wholes_of_names: list[list[Phrase]] = []
+    for name in names:
+        longer = [names_by_text[whole] for whole in longer_names.get(name.name, ())]
+        wholes = [_whole_name(text, name, whole) for whole in longer]
+        wholes_of_names.append([whole for whole in wholes if whole is not None])
+    cuts = Counter(whole.name for wholes in wholes_of_names for whole in wholes)
+    for name, possible in zip(names, wholes_of_names, strict=True):
+        alike = [whole for whole in possible if counts[whole.name] >= cuts[whole.name]]
         yield max(alike, key=lambda whole: len(whole.name), default=name)
 
 
@@ -104,7 +101,7 @@ def _names_around(names: Collection[str]) -> dict[str, list[str]]:
 def _whole_name(text: str, part: Phrase, longer: Phrase) -> Phrase | None:
     """The longer name at the place of a part, if the text has it there."""
     start = part.start - longer.name.index(part.name)
-    if not text.startswith(longer.name, max(0, start)) or start < 0:
+    if start < 0 or not text.startswith(longer.name, start):
         return None
     return replace(longer, start=start, end=start + len(longer.name))
 
