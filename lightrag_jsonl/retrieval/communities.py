@@ -30,6 +30,7 @@ TITLE_NAMES = 3
 COMPARED_DIGITS = 9  # of weights that are compared; sums of many differ in the last digits
 ENTITY_NODE = "e "  # before the names of nodes, to keep the two kinds apart
 CHUNK_NODE = "c "
+NOWHERE = -1  # in place of a community, of a node without edges
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,9 +99,12 @@ def _community_tree(
     positions = {node: at for at, node in enumerate([*sorted(graph.entities), *graph.chunks])}
     nodes: dict[int, list[str]] = defaultdict(list)
     parents: dict[int, int | None] = {}
+    homes: dict[int, dict[str, int]] = defaultdict(dict)
     for cluster in sorted(clusters, key=lambda cluster: positions[cluster.node]):
         nodes[cluster.cluster].append(cluster.node)
         parents[cluster.cluster] = cluster.parent_cluster
+        homes[cluster.level][cluster.node] = cluster.cluster
+    centrality = {level: graph.centrality(homes[level]) for level in homes}
     parts: dict[int | None, list[int]] = defaultdict(list)
     for number, parent in sorted(parents.items()):
         parts[parent].append(number)
@@ -108,7 +112,7 @@ def _community_tree(
     def communities(parent: int | None, level: int) -> tuple[CommunityRows, ...]:
         by_first_node = sorted(parts[parent], key=lambda number: nodes[number][0])
         rows = [
-            graph.community(nodes[number], level, communities(number, level + 1))
+            graph.community(nodes[number], level, centrality, communities(number, level + 1))
             for number in by_first_node
         ]
         return tuple(sorted(rows, key=_size, reverse=True))
@@ -172,32 +176,41 @@ class NodeGraph:
             edges.append((first, second, weight))
         return sorted(edges)
 
+    def centrality(self, homes: Mapping[str, int]) -> dict[int, float]:
+        """For each entity the number of its chunks and the weights of its relations inside its community;
+        `homes` has the community of each node on one level.
+        """
+        rows = column(sorted(self.entities.values()))
+        nodes = {row: node for node, row in self.entities.items()}
+        communities = column([homes.get(nodes[row], NOWHERE) for row in rows.tolist()])
+        positions = rows.searchsorted(self.mentions[:, 0])
+        scores = np.bincount(positions, minlength=len(rows)).astype(np.float64)
+        ends = rows.searchsorted(self.ends)
+        inside = communities[ends[:, 0]] == communities[ends[:, 1]]
+        for side in (0, 1):
+            scores += np.bincount(ends[inside, side], self.relation_weights[inside], len(rows))
+        rounded = np.round(scores, COMPARED_DIGITS)
+        return dict(zip(rows.tolist(), rounded.tolist(), strict=True))
+
     def community(
-        self, nodes: Sequence[str], level: int, parts: tuple[CommunityRows, ...]
+        self,
+        nodes: Sequence[str],
+        level: int,
+        centrality: Mapping[int, Mapping[int, float]],
+        parts: tuple[CommunityRows, ...],
     ) -> CommunityRows:
-        """The community of some nodes: entities by name, chunks in the order of the text."""
+        """The community of some nodes: entities by centrality on the level, then by name; chunks in the
+        order of the text.
+        """
         entities = [self.entities[node] for node in nodes if node in self.entities]
         chunks = [self.chunks[node] for node in nodes if node in self.chunks]
+        central_first = sorted(entities, key=lambda row: -centrality[level][row])
         return CommunityRows(
             level=level,
-            entities=self._central_first(np.array(entities, np.int64)),
+            entities=np.array(central_first, np.int64),
             chunks=np.array(chunks, np.int64),
             parts=parts,
         )
-
-    def _central_first(self, entities: Ids) -> Ids:
-        """Entities by the number of their chunks and the weights of the relations among them; ties stay."""
-        if not len(entities):
-            return entities
-        rows = np.sort(entities)
-        counted = self.mentions[np.isin(self.mentions[:, 0], rows), 0]
-        scores = np.bincount(rows.searchsorted(counted), minlength=len(rows)).astype(np.float64)
-        inside = np.isin(self.ends, rows).all(axis=1)
-        for side in (0, 1):
-            positions = rows.searchsorted(self.ends[inside, side])
-            scores += np.bincount(positions, self.relation_weights[inside], len(rows))
-        own_scores = np.round(scores, COMPARED_DIGITS)[rows.searchsorted(entities)]
-        return entities[np.argsort(-own_scores, kind="stable")]
 
 
 def visible_chunks(task: SearchTask) -> Ids:
