@@ -198,8 +198,8 @@ class QueryParam:
       the entities at both ends, stay: the facts of a hub are visited seldom one by one.
     - `coverage`: show only the best chunks that together hold this part of the visits of the best
       `chunk_top_k`, but at least ten; 1 shows all.
-    - `least_likeness`: nothing counts as found if the question names no entity, has a word that no
-      document has, does not ask about all documents ("Summarize the book."), and resembles no
+    - `least_likeness`: nothing counts as found if the question names no entity, has words of which
+      more than a quarter are in no document, does not ask about all documents ("Summarize the book."), and resembles no
       passage clearly more than unrelated texts resemble each other: by this many standard
       deviations. 0 turns the check off. With an embedder that only counts words, nothing counts as
       found if no word of the question occurs.

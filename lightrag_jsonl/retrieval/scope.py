@@ -34,7 +34,10 @@ MOST_WORDS = 64  # content words of a question that are looked up; bounds the ti
 
 # Judged by tests/retrieval/test_scope.py: small talk and questions about other subjects find nothing,
 # questions about the indexed texts in other words find something.
-LEAST_OCCURRING = 0.5  # share of words and characters, where vectors only count words
+MOST_ABSENT = (
+    0.25  # share of words that no text needs to have, where no passage is like the question
+)
+MOST_ABSENT_OF_WORDS = 0.5  # the same where vectors only count words, of words and characters
 STEM_LENGTH = 4  # letters; longer words also occur in another form: "ghosts" in "ghost"
 ENDING = 2  # letters that another form may have in place of others
 
@@ -196,8 +199,9 @@ class _Unit:
 
 
 def _words_occur(task: SearchTask, content: Sequence[str]) -> bool:
-    """Whether the content words of a question occur in passages: all of them, or, where vectors only
-    count words, one word or else half of the beginnings and characters.
+    """Whether the content words of a question occur in passages: nearly all of them ("Who sells the stolen
+    goods?" may be about a text that says "sold"), or, where vectors only count words, one word or else half of
+    the beginnings and characters.
     """
     is_lexical = task.query.lexical
     units: list[_Unit] = []
@@ -209,8 +213,8 @@ def _words_occur(task: SearchTask, content: Sequence[str]) -> bool:
         return True
     counts = _part_counts(task, [term for unit in missing for term in unit.beginnings])
     absent = [unit for unit in missing if not any(counts[term] for term in unit.beginnings)]
-    most_absent = (1 - LEAST_OCCURRING) * len(units) if is_lexical else 0
-    return len(absent) <= most_absent
+    most_absent = MOST_ABSENT_OF_WORDS if is_lexical else MOST_ABSENT
+    return len(absent) <= most_absent * len(units)
 
 
 def _part_counts(task: SearchTask, terms: Sequence[str]) -> dict[str, int]:

@@ -318,6 +318,37 @@ async def test_the_guard_can_be_turned_off(tmp_path: Path) -> None:
         assert not empty
 
 
+class Beginnings:
+    """A trained embedder that reads the first words of a text alone, as models do with long texts."""
+
+    name = "beginnings"
+    dim = HashEmbedder().dim
+    lexical = False
+
+    async def embed(self, texts: Sequence[str], *, kind: Literal["query", "passage"]) -> Vectors:
+        beginnings = [" ".join(text.split()[:4]) for text in texts]
+        return await HashEmbedder().embed(beginnings, kind=kind)
+
+
+async def test_one_word_that_no_text_has_hides_no_passage(tmp_path: Path) -> None:
+    """A question in the words of a passage is answered, though one of them is another word for what the
+    passage says; a question with hardly a word of the texts is not.
+    """
+    passages = (
+        "Yesterday it rained until noon. A dealer from Leeds then bought the piano, the carpets and the mirrors "
+        "of the widow at the auction.",
+        "In the morning the bell rang. The lock of the mill was opened, and barges with barley came through.",
+    )
+    asked = (
+        "Who purchased the piano and the carpets of the widow?",
+        "Which freight came with barges through the lock of the mill?",
+    )
+    elsewhere = ("Which engine drives the train to the coast?", "Who purchased shares of the bank?")
+    corpus = Corpus("en", passages, asked)
+    empty = await unanswered(tmp_path, corpus, Beginnings(), [*asked, *elsewhere])
+    assert empty == [*elsewhere]
+
+
 async def test_where_nothing_is_found_no_model_answers(tmp_path: Path) -> None:
     """The answer is a fixed sentence, and costs nothing."""
     llm = ScriptedLLM([])
