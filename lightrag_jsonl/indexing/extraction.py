@@ -1,5 +1,6 @@
 """Reads the entities and relations of chunks, with a model or with an extractor of a user's own."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -40,6 +41,7 @@ ANSWER_PER_TOKEN = 4  # tokens of an answer for each token of the chunk; real an
 LEAST_NAMES = 128  # tokens of a list of names; long ones have a fifth of the tokens of the chunk
 LONG_CHUNK = 600  # tokens; models miss records of such chunks, also if every name has one
 LEAST_RECORDS = 100  # that every chunk may have, however short it is
+GIVEN_UP = "the model was too slow: an answer was not waited for"
 
 
 class LLMExtractor:
@@ -90,15 +92,19 @@ class LLMExtractor:
         return f"{prompt} {revision}/{self._client.model('extract').name}{quoting}"
 
     async def extract(self, chunk: Chunk, meter: UsageMeter | None = None) -> Extraction:
-        """Ask about a chunk; if the model fails, the extraction has an `error`, and nothing is raised.
+        """Ask about a chunk; if the model fails, or has not answered when the meter ends, the extraction has
+        an `error` beside what was read before, and nothing is raised.
 
         Only a permanent `LLMError` or a rate limit is raised: further chunks would fail, too.
         """
         conversation = self._conversation(chunk, UsageMeter(meter))
         try:
-            await conversation.read_first()
-            if self._may_lack_records(conversation, chunk):
-                await conversation.glean()
+            async with asyncio.timeout_at(_end_of(meter)):
+                await conversation.read_first()
+                if self._may_lack_records(conversation, chunk):
+                    await conversation.glean()
+        except TimeoutError:
+            conversation.error = GIVEN_UP
         except LLMError as error:
             if error.permanent or error.rate_limited:
                 raise
@@ -174,6 +180,11 @@ class LLMExtractor:
         )
 
 
+def _end_of(meter: UsageMeter | None) -> float | None:
+    """When an extraction ends, answered or not."""
+    return None if meter is None else meter.ends_at
+
+
 def answer_limit(tokens: int, *, ceiling: int | None, names_only: bool = False) -> int:
     """The most tokens of an answer about a chunk of so many tokens; never more than the `ceiling`."""
     limit = max(LEAST_ANSWER, ANSWER_PER_TOKEN * tokens)
@@ -233,7 +244,7 @@ async def extract_chunk(extractor: Extractor, chunk: Chunk, meter: UsageMeter) -
         if isinstance(extractor, LLMExtractor):
             extraction = await extractor.extract(chunk, meter)
         else:
-            extraction = await _extract_by_user(extractor, chunk)
+            extraction = await _extract_by_user(extractor, chunk, meter)
             meter.add(extraction.usage)
         open_span.add(
             {
@@ -245,12 +256,14 @@ async def extract_chunk(extractor: Extractor, chunk: Chunk, meter: UsageMeter) -
     return replace(dated_extraction(extraction, chunk), extractor=extractor.name)
 
 
-async def _extract_by_user(extractor: Extractor, chunk: Chunk) -> Extraction:
+async def _extract_by_user(extractor: Extractor, chunk: Chunk, meter: UsageMeter) -> Extraction:
     """The result of a user's extractor, or a `failed` extraction; a permanent `LLMError` or a rate
     limit is raised.
     """
+    limit = asyncio.timeout_at(meter.ends_at)
     try:
-        result = await abandonable(extractor.extract(chunk))
+        async with limit:
+            result = await abandonable(extractor.extract(chunk))
         extraction = msgspec.convert(storable_json(msgspec.to_builtins(result)), Extraction)
         _check_names(extraction)
         return extraction
@@ -259,6 +272,8 @@ async def _extract_by_user(extractor: Extractor, chunk: Chunk) -> Extraction:
             raise
         return Extraction(state="failed", error=str(error))
     except Exception as error:  # noqa: BLE001 - the user's own code may raise anything
+        if limit.expired():
+            return Extraction(state="failed", error=GIVEN_UP)
         reason = f"{extractor.name} failed: {type(error).__name__}: {error}"
         return Extraction(state="failed", error=sanitize(reason))
 
