@@ -1,6 +1,7 @@
 """An index that is read when it is asked: a model reads what questions find, and nothing else."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -253,7 +254,7 @@ def is_second_request(request: Request) -> bool:
     return any(message.role == "assistant" for message in request.messages)
 
 
-GLEANING = {"max_gleanings": 1, "glean_min_tokens": 0}
+GLEANING = IndexOptions(max_gleanings=1, glean_min_tokens=0)
 
 
 def let_time_pass(seconds: float) -> None:
@@ -282,7 +283,7 @@ async def test_what_was_answered_before_the_end_counts(tmp_path: Path, limits: L
         return nothing_more if is_second_request(request) else answering(request)
 
     llm = SlowAtSecond(twice)
-    options = IndexOptions(**GLEANING, limits=limits, max_concurrent_calls=1)
+    options = replace(GLEANING, limits=limits, max_concurrent_calls=1)
     async with index(tmp_path, llm, options=options) as rag:
         await rag.insert(Document(TEXTS["mill"], id="mill"), read="asked", progress=False)
         answer = await rag.query(QUESTION)
@@ -291,14 +292,14 @@ async def test_what_was_answered_before_the_end_counts(tmp_path: Path, limits: L
         assert ("seconds" if is_slow else "tokens") in answer.reading.problem
         assert answer.text == ANSWER
     is_slow = False
-    async with index(tmp_path, llm, options=IndexOptions(**GLEANING)) as rag:
+    async with index(tmp_path, llm, options=GLEANING) as rag:
         asked = len(llm.requests)
         await rag.retry(progress=False)
         (only,) = llm.requests[asked:]
         assert is_second_request(only)
         (document,) = await rag.documents()
         assert document.state == "done"
-    async with index(tmp_path / "all", ScriptedLLM(twice), options=IndexOptions(**GLEANING)) as rag:
+    async with index(tmp_path / "all", ScriptedLLM(twice), options=GLEANING) as rag:
         await rag.insert(Document(TEXTS["mill"], id="mill"), progress=False)
     assert view(tmp_path) == view(tmp_path / "all")
     assert problems(tmp_path) == []
