@@ -169,6 +169,32 @@ async def test_some_questions_read_nothing(tmp_path: Path, more: dict[str, Any])
     assert read_texts(llm) == []
 
 
+@pytest.mark.parametrize("question", [{"mode": "overview"}, {"question": "What is this about?"}])
+async def test_a_question_about_the_whole_says_what_was_not_read(
+    tmp_path: Path, question: dict[str, Any]
+) -> None:
+    """Nothing is read for it; it says how much a model has read, on a listener, in the trace and in print,
+    until everything was read.
+    """
+    llm = ScriptedLLM(answering)
+    seen: list[events.Event] = []
+    asked = {"question": QUESTION, **question}
+    async with index(tmp_path, llm) as rag:
+        await asked_index(rag)
+        await rag.query(QUESTION, read_chunks=2)
+        answer = await rag.query(**asked, listener=seen.append)
+        trace = await rag.traces.get(str(answer.trace_id))
+        assert len(read_texts(llm)) == 2
+        assert answer.reading.chunk_ids == ()
+        assert "2 of all 5" in answer.reading.problem
+        assert answer.reading.problem in str(answer)
+        assert trace.reading == answer.reading
+        assert any(isinstance(event, events.ChunksRead) for event in seen)
+        assert (await rag.query(**asked, read_chunks=0)).reading.problem == ""
+        await rag.retry(upgrade=True, progress=False)
+        assert (await rag.query(**asked)).reading.problem == ""
+
+
 async def test_the_number_of_chunks_is_an_option_of_the_index(tmp_path: Path) -> None:
     """A question that says nothing has as many read as the options of the index say."""
     llm = ScriptedLLM(answering)
