@@ -21,7 +21,7 @@ from lightrag_jsonl.core.protocols import Extractor
 from lightrag_jsonl.core.types import Extraction
 from lightrag_jsonl.indexing.budget import Budget
 from lightrag_jsonl.indexing.commits import IndexWriter, plan_documents
-from lightrag_jsonl.indexing.extraction import GIVEN_UP, ChunkReader
+from lightrag_jsonl.indexing.extraction import ChunkReader
 from lightrag_jsonl.indexing.incoming import (
     IncomingDocument,
     documents_of_chunks,
@@ -85,7 +85,6 @@ class QuestionReader:
         most_seconds = self._options.lock_timeout + IN_PROCESS
         tokens_left = limits.read_tokens - earlier.usage.input_tokens - earlier.usage.output_tokens
         budget = _QuestionBudget(self._options, max_tokens=max(tokens_left, 0), parent=meter)
-        budget.ends_at = asyncio.get_running_loop().time() + limits.read_seconds
         try:
             async with AsyncExitStack() as stack:
                 async with asyncio.timeout(most_seconds):
@@ -106,7 +105,12 @@ class QuestionReader:
         return [rows[id] for id in chunk_ids if id in rows][:limit]
 
     async def _read_rows(
-        self, rows: Sequence[int], budget: Budget, tell: TellProgress, *, is_counted: bool
+        self,
+        rows: Sequence[int],
+        budget: "_QuestionBudget",
+        tell: TellProgress,
+        *,
+        is_counted: bool,
     ) -> Reading:
         """Read chunks, but for those that were read meanwhile or are being read for another question,
         which are waited for.
@@ -135,14 +139,18 @@ class QuestionReader:
         return reading
 
     async def _read_and_commit(
-        self, rows: Sequence[int], budget: Budget, tell: TellProgress, *, is_counted: bool
+        self,
+        rows: Sequence[int],
+        budget: "_QuestionBudget",
+        tell: TellProgress,
+        *,
+        is_counted: bool,
     ) -> Reading:
         store = self._writer.store
         documents = await read(store, partial(documents_of_chunks, rows))
         extractions = await self._extractions(documents, budget, tell)
-        if any(extraction.error == GIVEN_UP for extraction in extractions.values()):
-            seconds = self._options.limits.read_seconds
-            budget.exhaust(BudgetError(TOO_SLOW.format(seconds)))
+        if any(extraction.error for extraction in extractions.values()):
+            budget.look_at_the_clock()
         failed = {
             row: extraction
             for row, extraction in extractions.items()
@@ -166,7 +174,7 @@ class QuestionReader:
         )
 
     async def _extractions(
-        self, documents: Sequence[IncomingDocument], budget: Budget, tell: TellProgress
+        self, documents: Sequence[IncomingDocument], budget: "_QuestionBudget", tell: TellProgress
     ) -> dict[int, Extraction]:
         """The extractions by row id of the chunk, as far as they come within the limits."""
         progress = ProgressCounter(None, meter=budget)
@@ -193,6 +201,17 @@ class _QuestionBudget(Budget):
     """The budget of a question. When it ends, nothing is lost that was read: a conversation about a chunk ends
     as after a failed call, and keeps the answers before.
     """
+
+    def __init__(self, options: IndexOptions, *, max_tokens: int, parent: UsageMeter) -> None:
+        super().__init__(options, max_tokens=max_tokens, parent=parent)
+        self._seconds = options.limits.read_seconds
+        self._end = asyncio.get_running_loop().time() + self._seconds
+        self.ends_at = self._end
+
+    def look_at_the_clock(self) -> None:
+        """Make no further call if the time is over."""
+        if asyncio.get_running_loop().time() >= self._end:
+            self.exhaust(BudgetError(TOO_SLOW.format(self._seconds)))
 
     def check(self) -> None:
         try:
@@ -250,7 +269,7 @@ def _plan_reading(
     return change
 
 
-def _problem_of_reading(budget: Budget, failures: Sequence[str]) -> str:
+def _problem_of_reading(budget: "_QuestionBudget", failures: Sequence[str]) -> str:
     """Why not everything was read, in words; "" if it was."""
     if budget.error is not None:
         return str(budget.error)

@@ -41,7 +41,6 @@ ANSWER_PER_TOKEN = 4  # tokens of an answer for each token of the chunk; real an
 LEAST_NAMES = 128  # tokens of a list of names; long ones have a fifth of the tokens of the chunk
 LONG_CHUNK = 600  # tokens; models miss records of such chunks, also if every name has one
 LEAST_RECORDS = 100  # that every chunk may have, however short it is
-GIVEN_UP = "the model was too slow: an answer was not waited for"
 
 
 class LLMExtractor:
@@ -99,12 +98,12 @@ class LLMExtractor:
         """
         conversation = self._conversation(chunk, UsageMeter(meter))
         try:
-            async with asyncio.timeout_at(_end_of(meter)):
+            async with asyncio.timeout_at(conversation.meter.ends_at):
                 await conversation.read_first()
                 if self._may_lack_records(conversation, chunk):
                     await conversation.glean()
         except TimeoutError:
-            conversation.error = GIVEN_UP
+            conversation.error = "the model was too slow: an answer was not waited for"
         except LLMError as error:
             if error.permanent or error.rate_limited:
                 raise
@@ -178,11 +177,6 @@ class LLMExtractor:
             normalize_graph_record if is_graph else graph_records,
             with_terms=self._ontology is None,
         )
-
-
-def _end_of(meter: UsageMeter | None) -> float | None:
-    """When an extraction ends, answered or not."""
-    return None if meter is None else meter.ends_at
 
 
 def answer_limit(tokens: int, *, ceiling: int | None, names_only: bool = False) -> int:
@@ -260,9 +254,8 @@ async def _extract_by_user(extractor: Extractor, chunk: Chunk, meter: UsageMeter
     """The result of a user's extractor, or a `failed` extraction; a permanent `LLMError` or a rate
     limit is raised.
     """
-    limit = asyncio.timeout_at(meter.ends_at)
     try:
-        async with limit:
+        async with asyncio.timeout_at(meter.ends_at):
             result = await abandonable(extractor.extract(chunk))
         extraction = msgspec.convert(storable_json(msgspec.to_builtins(result)), Extraction)
         _check_names(extraction)
@@ -272,8 +265,6 @@ async def _extract_by_user(extractor: Extractor, chunk: Chunk, meter: UsageMeter
             raise
         return Extraction(state="failed", error=str(error))
     except Exception as error:  # noqa: BLE001 - the user's own code may raise anything
-        if limit.expired():
-            return Extraction(state="failed", error=GIVEN_UP)
         reason = f"{extractor.name} failed: {type(error).__name__}: {error}"
         return Extraction(state="failed", error=sanitize(reason))
 

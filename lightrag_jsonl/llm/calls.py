@@ -36,10 +36,9 @@ class UsageMeter:
     `ends_at` is a time of the event loop: what is not answered then is not waited for.
     """
 
-    ends_at: float | None = None
-
     def __init__(self, parent: "UsageMeter | None" = None) -> None:
         self.spent = Usage()
+        self.ends_at: float | None = None if parent is None else parent.ends_at
         self._parent = parent
 
     def check(self) -> None:
