@@ -5,8 +5,9 @@ everything), `asked` (each question has the best N chunks read in an index that 
 next one), and `grown` (all questions, one after the other, in one index). The recorded records are served
 by a scripted model. Sets joined by "+" are one index, like `notes+zh-cmrc2018`; `carol` and `notes` are long
 texts (`benchmarks.long_texts`). Only questions of sets with records are asked; of passages without records, the
-model finds what rules find. Prints one JSON object: recall of the supporting passages, answers in 4,000 tokens of
-context, the tokens of the calls, and how many questions find more, and less, than with `all` among the first five.
+model finds what rules find. Prints one JSON object: recall of the supporting passages and answers in 4,000 tokens of
+context, in percent, with 95 % bootstrap intervals, also of the differences to `rules` and to `all`, paired by question;
+the tokens of the calls; and how many questions find more, and less, than with `all` among the first five.
 `mix` is measured, with keywords by rules.
 """
 
@@ -39,10 +40,13 @@ from lightrag_jsonl.tools.evaluation import (
     UNINFORMATIVE_ANSWERS,
     UNLIMITED,
     EvalQuestion,
+    interval,
     score,
 )
 
 CONTEXT = 4_000  # tokens of a context that is searched for the answer
+ANSWER = "answer in context"
+MEASURED = ("recall@2", "recall@5", "recall@10", ANSWER)
 Scores: TypeAlias = Mapping[str, float]  # of a question, by metric
 FRESH = "fresh"  # the snapshot before any question
 NOTHING_MISSED = json.dumps({"type": "done", "entities": 0, "relationships": 0})
@@ -165,9 +169,10 @@ def measured(
         for one in dataset.questions[::step][:most]
     ]
     rows: dict[str, Any] = {}
+    scores_by_name: dict[str, list[Scores]] = {}
     with _index(dataset, embedder, "all") as (rag, llm):
         tokens_of_all = llm.usage.input_tokens + llm.usage.output_tokens
-        all_scores, figures = _figures(rag, questions, llm, read_chunks=0)
+        scores_by_name["all"], figures = _figures(rag, questions, llm, read_chunks=0)
         rows["all"] = {**figures, "tokens of reading": tokens_of_all}
     with _index(dataset, embedder, "asked") as (rag, llm):
 
@@ -175,7 +180,10 @@ def measured(
             scores, figures = _figures(
                 rag, questions, llm, read_chunks=read_chunks, is_fresh=is_fresh
             )
-            rows[name] = {**figures, **_beside(scores, all_scores)}
+            scores_by_name[name] = scores
+            rows[name] = {**figures, **_beside(scores, scores_by_name["all"])}
+            for other in ("rules", "all"):
+                rows[name][f"less {other}"] = _differences(scores, scores_by_name[other])
             print(name, rows[name], file=sys.stderr)
 
         measure("rules", read_chunks=0)
@@ -199,6 +207,22 @@ def _beside(scores: Sequence[Scores], others: Sequence[Scores]) -> dict[str, int
         "more than all": sum(difference > 0 for difference in differences),
         "less than all": sum(difference < 0 for difference in differences),
     }
+
+
+def _differences(scores: Sequence[Scores], others: Sequence[Scores]) -> dict[str, list[float]]:
+    """The differences of each metric, paired by question."""
+    pairs = [*zip(scores, others, strict=True)]
+    return {
+        name: _percents([one[name] - other[name] for one, other in pairs if name in one])
+        for name in MEASURED
+        if any(name in one for one in scores)
+    }
+
+
+def _percents(values: Sequence[float]) -> list[float]:
+    """The mean in percent, and the bounds of its interval."""
+    bounds = interval(values)
+    return [round(100 * value, 1) for value in (bounds.value, bounds.low, bounds.high)]
 
 
 @contextmanager
@@ -249,7 +273,6 @@ def _figures(
     """Recall of each question, and the figures of all, each in a fresh index or all in the same."""
     before = llm.usage
     scores: list[Scores] = []
-    answers: list[bool] = []
     chunks_read: list[int] = []
     for question in questions:
         if is_fresh:
@@ -261,22 +284,22 @@ def _figures(
             read_chunks=read_chunks,
         )
         context = rag.retrieve(question.text, param)
-        scores.append(score(question, context.chunks, 1_000))
+        values = dict(score(question, context.chunks, 1_000))
         chunks_read.append(len(context.reading.chunk_ids))
         if name_key(question.answer) not in UNINFORMATIVE_ANSWERS:
             limited = QueryParam(
                 max_total_tokens=CONTEXT, ll_keywords=question.names, read_chunks=0
             )
             prompt = rag.retrieve(question.text, limited).prompt
-            answers.append(name_key(question.answer) in name_key(prompt))
+            values[ANSWER] = float(name_key(question.answer) in name_key(prompt))
+        scores.append(values)
     spent = llm.usage
     tokens = spent.input_tokens + spent.output_tokens - before.input_tokens - before.output_tokens
-    names = ("recall@2", "recall@5", "recall@10")
-    figures: dict[str, Any] = {
-        name: round(100 * mean(one[name] for one in scores), 1) for name in names
-    }
-    if answers:
-        figures["answer in context"] = round(100 * mean(answers), 1)
+    figures: dict[str, Any] = {}
+    for name in MEASURED:
+        measured_values = [values[name] for values in scores if name in values]
+        if measured_values:
+            figures[name] = _percents(measured_values)
     figures["chunks a question"] = round(mean(chunks_read), 1)
     figures["tokens a question"] = round(tokens / len(questions))
     return scores, figures

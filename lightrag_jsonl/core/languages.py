@@ -60,6 +60,7 @@ class FixedWords:
     parts: str
     names_mentioned_most: str
     unread: str
+    unread_whole: str
     no_words: str
     nothing_found: str
     nothing_with: str
@@ -113,6 +114,7 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         parts="Parts: ",
         names_mentioned_most="Names mentioned most: ",
         unread="(!) Not all passages found could be read for this question: {}",
+        unread_whole="none are for a question about the whole, and a model has read {} of all {}.",
         no_words="The model gave no answer in words.",
         nothing_found="Nothing with these words was found in the sources.",
         nothing_with="Nothing with “{}” was found in the sources.",
@@ -164,6 +166,7 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         parts="各部分：",
         names_mentioned_most="提到最多的名称：",
         unread="（!）检索到的段落未能全部读取：{}",
+        unread_whole="关于整体的问题不触发阅读，模型已读全部 {1} 个段落中的 {0} 个。",
         no_words="模型没有写出答案。",
         nothing_found="资料中没有找到含有这些词的内容。",
         nothing_with="资料中没有找到含有“{}”的内容。",

@@ -15,7 +15,7 @@ from functools import partial
 import msgspec
 
 from lightrag_jsonl.core.answers import Reading
-from lightrag_jsonl.core.errors import BudgetError, LightRAGError
+from lightrag_jsonl.core.errors import BudgetError, LightRAGError, LLMError
 from lightrag_jsonl.core.options import IndexOptions
 from lightrag_jsonl.core.protocols import Extractor
 from lightrag_jsonl.core.types import Extraction
@@ -35,7 +35,9 @@ from lightrag_jsonl.storage.status import QUESTIONS_READ
 from lightrag_jsonl.storage.store import read
 from lightrag_jsonl.storage.views import StoreView
 
-TOO_SLOW = "the model had not read them after {:g} seconds"
+TOO_SLOW = (
+    "the model had not read them after {:g} seconds; answers that had come until then are kept"
+)
 IN_PROCESS = 1.0  # seconds more than for another process, to wait for this one
 LOCKED = "another insert or another question was writing to the index for {:g} seconds"
 
@@ -82,7 +84,7 @@ class QuestionReader:
         limits = self._options.limits
         most_seconds = self._options.lock_timeout + IN_PROCESS
         tokens_left = limits.read_tokens - earlier.usage.input_tokens - earlier.usage.output_tokens
-        budget = Budget(self._options, max_tokens=max(tokens_left, 0), parent=meter)
+        budget = _QuestionBudget(self._options, max_tokens=max(tokens_left, 0), parent=meter)
         try:
             async with AsyncExitStack() as stack:
                 async with asyncio.timeout(most_seconds):
@@ -103,7 +105,12 @@ class QuestionReader:
         return [rows[id] for id in chunk_ids if id in rows][:limit]
 
     async def _read_rows(
-        self, rows: Sequence[int], budget: Budget, tell: TellProgress, *, is_counted: bool
+        self,
+        rows: Sequence[int],
+        budget: "_QuestionBudget",
+        tell: TellProgress,
+        *,
+        is_counted: bool,
     ) -> Reading:
         """Read chunks, but for those that were read meanwhile or are being read for another question,
         which are waited for.
@@ -132,17 +139,25 @@ class QuestionReader:
         return reading
 
     async def _read_and_commit(
-        self, rows: Sequence[int], budget: Budget, tell: TellProgress, *, is_counted: bool
+        self,
+        rows: Sequence[int],
+        budget: "_QuestionBudget",
+        tell: TellProgress,
+        *,
+        is_counted: bool,
     ) -> Reading:
         store = self._writer.store
         documents = await read(store, partial(documents_of_chunks, rows))
         extractions = await self._extractions(documents, budget, tell)
+        if any(extraction.error for extraction in extractions.values()):
+            budget.look_at_the_clock()
         failed = {
             row: extraction
             for row, extraction in extractions.items()
             if extraction.state == "failed"
         }
-        self._unreadable.update(failed)
+        if not budget.stopped:
+            self._unreadable.update(failed)
         results = {row: extractions[row] for row in extractions if row not in failed}
         extracted = [with_extractions(document, results) for document in documents]
         extracted = [
@@ -159,9 +174,9 @@ class QuestionReader:
         )
 
     async def _extractions(
-        self, documents: Sequence[IncomingDocument], budget: Budget, tell: TellProgress
+        self, documents: Sequence[IncomingDocument], budget: "_QuestionBudget", tell: TellProgress
     ) -> dict[int, Extraction]:
-        """The extractions by row id of the chunk, as many as come within the limits."""
+        """The extractions by row id of the chunk, as far as they come within the limits."""
         progress = ProgressCounter(None, meter=budget)
         reader = ChunkReader(self._extractor, budget, progress, most_unanswered=None)
         tasks: dict[int, asyncio.Task[Extraction | None]] = {}
@@ -169,27 +184,41 @@ class QuestionReader:
             for row, chunk in zip(document.rows, document.chunks, strict=True):
                 tasks[row] = asyncio.create_task(reader.read(chunk))
         unfinished = set(tasks.values())
-        seconds = self._options.limits.read_seconds
-        ends_at = asyncio.get_running_loop().time() + seconds
         try:
             while unfinished:
                 await tell(len(tasks) - len(unfinished), len(tasks))
-                time_left = ends_at - asyncio.get_running_loop().time()
-                finished, unfinished = await asyncio.wait(
-                    unfinished,
-                    timeout=max(time_left, 0.0),
-                    return_when=asyncio.FIRST_COMPLETED,
-                )
-                if not finished:
-                    budget.exhaust(BudgetError(TOO_SLOW.format(seconds)))
-                    break
+                _, unfinished = await asyncio.wait(unfinished, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for task in unfinished:
                 task.cancel()
             await asyncio.gather(*tasks.values(), return_exceptions=True)
-        results = {row: task.result() for row, task in tasks.items() if not task.cancelled()}
-        await tell(len(results), len(tasks))
+        await tell(len(tasks), len(tasks))
+        results = {row: task.result() for row, task in tasks.items()}
         return {row: result for row, result in results.items() if result is not None}
+
+
+class _QuestionBudget(Budget):
+    """The budget of a question. When it ends, nothing is lost that was read: a conversation about a chunk ends
+    as after a failed call, and keeps the answers before.
+    """
+
+    def __init__(self, options: IndexOptions, *, max_tokens: int, parent: UsageMeter) -> None:
+        super().__init__(options, max_tokens=max_tokens, parent=parent)
+        self._seconds = options.limits.read_seconds
+        self._end = asyncio.get_running_loop().time() + self._seconds
+        self.ends_at = self._end
+
+    def look_at_the_clock(self) -> None:
+        """Make no further call if the time is over."""
+        if asyncio.get_running_loop().time() >= self._end:
+            self.exhaust(BudgetError(TOO_SLOW.format(self._seconds)))
+
+    def check(self) -> None:
+        try:
+            super().check()
+        except BudgetError as error:
+            self.exhaust(error)
+            raise LLMError(str(error)) from error
 
 
 class _SharedRight:
@@ -240,7 +269,7 @@ def _plan_reading(
     return change
 
 
-def _problem_of_reading(budget: Budget, failures: Sequence[str]) -> str:
+def _problem_of_reading(budget: "_QuestionBudget", failures: Sequence[str]) -> str:
     """Why not everything was read, in words; "" if it was."""
     if budget.error is not None:
         return str(budget.error)

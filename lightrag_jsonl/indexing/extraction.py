@@ -1,5 +1,6 @@
 """Reads the entities and relations of chunks, with a model or with an extractor of a user's own."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -90,15 +91,19 @@ class LLMExtractor:
         return f"{prompt} {revision}/{self._client.model('extract').name}{quoting}"
 
     async def extract(self, chunk: Chunk, meter: UsageMeter | None = None) -> Extraction:
-        """Ask about a chunk; if the model fails, the extraction has an `error`, and nothing is raised.
+        """Ask about a chunk; if the model fails, or has not answered when the meter ends, the extraction has
+        an `error` beside what was read before, and nothing is raised.
 
         Only a permanent `LLMError` or a rate limit is raised: further chunks would fail, too.
         """
         conversation = self._conversation(chunk, UsageMeter(meter))
         try:
-            await conversation.read_first()
-            if self._may_lack_records(conversation, chunk):
-                await conversation.glean()
+            async with asyncio.timeout_at(conversation.meter.ends_at):
+                await conversation.read_first()
+                if self._may_lack_records(conversation, chunk):
+                    await conversation.glean()
+        except TimeoutError:
+            conversation.error = "the model was too slow: an answer was not waited for"
         except LLMError as error:
             if error.permanent or error.rate_limited:
                 raise
@@ -233,7 +238,7 @@ async def extract_chunk(extractor: Extractor, chunk: Chunk, meter: UsageMeter) -
         if isinstance(extractor, LLMExtractor):
             extraction = await extractor.extract(chunk, meter)
         else:
-            extraction = await _extract_by_user(extractor, chunk)
+            extraction = await _extract_by_user(extractor, chunk, meter)
             meter.add(extraction.usage)
         open_span.add(
             {
@@ -245,12 +250,13 @@ async def extract_chunk(extractor: Extractor, chunk: Chunk, meter: UsageMeter) -
     return replace(dated_extraction(extraction, chunk), extractor=extractor.name)
 
 
-async def _extract_by_user(extractor: Extractor, chunk: Chunk) -> Extraction:
+async def _extract_by_user(extractor: Extractor, chunk: Chunk, meter: UsageMeter) -> Extraction:
     """The result of a user's extractor, or a `failed` extraction; a permanent `LLMError` or a rate
     limit is raised.
     """
     try:
-        result = await abandonable(extractor.extract(chunk))
+        async with asyncio.timeout_at(meter.ends_at):
+            result = await abandonable(extractor.extract(chunk))
         extraction = msgspec.convert(storable_json(msgspec.to_builtins(result)), Extraction)
         _check_names(extraction)
         return extraction

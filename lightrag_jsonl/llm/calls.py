@@ -31,10 +31,14 @@ log = logging.getLogger(__name__)
 
 
 class UsageMeter:
-    """Adds up the cost of an operation, also in the parent's meter; subclasses may set limits."""
+    """Adds up the cost of an operation, also in the parent's meter; subclasses may set limits.
+
+    `ends_at` is a time of the event loop: what is not answered then is not waited for.
+    """
 
     def __init__(self, parent: "UsageMeter | None" = None) -> None:
         self.spent = Usage()
+        self.ends_at: float | None = None if parent is None else parent.ends_at
         self._parent = parent
 
     def check(self) -> None:

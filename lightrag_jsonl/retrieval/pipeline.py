@@ -42,7 +42,7 @@ from lightrag_jsonl.core.protocols import (
 )
 from lightrag_jsonl.core.question_scope import is_small_talk
 from lightrag_jsonl.core.text import sanitize
-from lightrag_jsonl.core.types import Message
+from lightrag_jsonl.core.types import ExtractionReport, Message
 from lightrag_jsonl.core.user_code import can_embed, embed_texts, write_answer
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.providers.offline.answering import ExtractiveAnswerer
@@ -60,7 +60,7 @@ from lightrag_jsonl.retrieval.scope import LikenessScale, asks_for_overview
 from lightrag_jsonl.retrieval.search_processes import SearchProcesses
 from lightrag_jsonl.retrieval.searching import Searcher, SearchRequest
 from lightrag_jsonl.retrieval.task import SearchQuery, SearchResult, SearchTask
-from lightrag_jsonl.storage.status import unread_documents
+from lightrag_jsonl.storage.status import reading_state, unread_documents
 from lightrag_jsonl.storage.store import Store, read, search
 from lightrag_jsonl.storage.views import Snapshot, StoreView
 
@@ -332,8 +332,13 @@ class QueryPipeline:
         request = await self._search_request(context, param)
         result = await self._found(request)
         limit = self.most_read_chunks if param.read_chunks is None else param.read_chunks
-        if self.read_chunks is None or not MODES[param.mode].graph or request.for_overview:
+        if self.read_chunks is None or not MODES[param.mode].graph or not limit:
             return result
+        if request.for_overview:
+            reading = await read(self.store, self._reading_of_whole)
+            if reading.problem:
+                await observer.chunks_read(reading)
+            return replace(result, context=replace(result.context, reading=reading))
         reading = Reading()
         for _ in range(READING_ROUNDS):
             best = [chunk.id for chunk in result.context.chunks[:limit]]
@@ -352,6 +357,17 @@ class QueryPipeline:
             if newly_read.problem:
                 break
         return replace(result, context=replace(result.context, reading=reading))
+
+    def _reading_of_whole(self, view: StoreView) -> Reading:
+        """What a question about the whole is told of an index that is read when it is asked: nothing is read
+        for it, and most of what it is answered from may be read by rules alone.
+        """
+        state = reading_state(view, ExtractionReport())
+        if state.read != "asked" or not state.chunks_unread:
+            return Reading()
+        words = FIXED_WORDS[known_language(self.language)]
+        chunks = state.chunks_read + state.chunks_unread
+        return Reading(problem=words.unread_whole.format(state.chunks_read, chunks))
 
     async def _search_request(self, context: Context, param: QueryParam) -> SearchRequest:
         """What to search for."""

@@ -150,13 +150,13 @@ def index_status(view: StoreView, totals: ReportTotals) -> Status:
         format=int(settings.get("format", 0)),
         bytes_on_disk=0,
         extraction=extraction,
-        reading=_reading_state(view, settings, extraction),
+        reading=reading_state(view, extraction),
     )
 
 
-def _reading_state(
-    view: StoreView, settings: Mapping[str, str], extraction: ExtractionReport
-) -> ReadingState:
+def reading_state(view: StoreView, extraction: ExtractionReport) -> ReadingState:
+    """How much of an index a model has read; the cost as in the sum of all reports of extraction."""
+    settings = view.settings()
     all_chunks, all_tokens = view.text_tokens()
     unread_chunks, unread_tokens = view.text_tokens(by_rules=True)
     usage = extraction.usage

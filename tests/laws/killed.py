@@ -56,26 +56,26 @@ class LoggingLLM(ScriptedLLM):
         return await super().complete(messages, response_type=response_type, max_tokens=max_tokens)
 
 
-async def work(folder: Path, log: Path) -> None:
+async def work(kb: Path | str, log: Path) -> None:
     """Insert documents, change one, delete one."""
-    async with index(folder, LoggingLLM(log), options=OPTIONS) as rag:
+    async with index(kb, LoggingLLM(log), options=OPTIONS) as rag:
         await rag.insert(DOCUMENTS)
         await rag.insert(EDITED)
         await rag.delete("d1")
 
 
-def run(folder: Path, log: Path) -> None:
+def run(kb: Path | str, log: Path) -> None:
     """The whole work."""
-    asyncio.run(work(folder, log))
+    asyncio.run(work(kb, log))
 
 
 QUESTIONS = [f"Who met Ann in Bern, and what did Person{number}1 write?" for number in range(6)]
 
 
-async def ask_work(folder: Path, log: Path) -> None:
+async def ask_work(kb: Path | str, log: Path) -> None:
     """Insert documents that are read when they are asked, ask, and have the rest read."""
     model = LoggingLLM(log)
-    async with index(folder, options=OPTIONS, models={"extract": model}) as rag:
+    async with index(kb, options=OPTIONS, models={"extract": model}) as rag:
         await rag.insert(DOCUMENTS, read="asked")
         for question in QUESTIONS:
             await rag.query(question, read_chunks=4)
@@ -83,6 +83,6 @@ async def ask_work(folder: Path, log: Path) -> None:
         await rag.retry(upgrade=True)
 
 
-def run_questions(folder: Path, log: Path) -> None:
+def run_questions(kb: Path | str, log: Path) -> None:
     """The whole work with questions."""
-    asyncio.run(ask_work(folder, log))
+    asyncio.run(ask_work(kb, log))

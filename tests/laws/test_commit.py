@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from lightrag_jsonl.core.address import as_address
 from lightrag_jsonl.core.types import Document
+from lightrag_jsonl.storage.opening import has_index
 from tests.kit import View, problems, reading, view
 from tests.laws.killed import DOCUMENTS, EDITED, SLOTS, run, run_questions
 
@@ -25,8 +27,8 @@ processes = multiprocessing.get_context("forkserver")
 processes.set_forkserver_preload(["tests.laws.killed"])
 
 
-def start(folder: Path, log: Path, work: Callable[[Path, Path], None] = run) -> BaseProcess:
-    process = processes.Process(target=work, args=(folder, log), daemon=True)
+def start(kb: Path | str, log: Path, work: Callable[[Path | str, Path], None] = run) -> BaseProcess:
+    process = processes.Process(target=work, args=(kb, log), daemon=True)
     process.start()
     return process
 
@@ -106,8 +108,13 @@ def test_a_killed_process_loses_nothing(
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("seed", range(-(-KILLS // LIVES)))
 def test_a_question_that_is_killed_loses_nothing(tmp_path: Path, seed: int) -> None:
-    """Amid the reading for questions, too: after each kill all is sound, what was paid for is not paid again,
-    and in the end the index is the one that nobody killed.
+    """Amid the reading for questions, too: see `check_killed_questions`."""
+    check_killed_questions(tmp_path / "kb", tmp_path, seed)
+
+
+def check_killed_questions(kb: Path | str, tmp_path: Path, seed: int) -> None:
+    """After each kill all is sound in the index at `kb`, what was paid for is not paid again, and in the end
+    the index is the one that nobody killed.
     """
     whole, whole_log = tmp_path / "whole", tmp_path / "whole.log"
     unbroken = start(whole, whole_log, run_questions)
@@ -115,11 +122,11 @@ def test_a_question_that_is_killed_loses_nothing(tmp_path: Path, seed: int) -> N
     assert unbroken.exitcode == 0 and problems(whole) == []
     expected = whole_log.read_text(encoding="utf-8").split()
     chance = random.Random(seed)
-    folder, log = tmp_path / "kb", tmp_path / "log"
+    log = tmp_path / "log"
     log.touch()
     begun = kept = 0
     for life in range(LIVES + 1):
-        process = start(folder, log, run_questions)
+        process = start(kb, log, run_questions)
         if life == LIVES:
             process.join()
             assert process.exitcode == 0
@@ -128,13 +135,13 @@ def test_a_question_that_is_killed_loses_nothing(tmp_path: Path, seed: int) -> N
             kill(process, log, (begun + more) * LINE, chance.uniform(0, LONGEST) ** 2 / LONGEST)
         calls = log.read_text(encoding="utf-8").split()
         assert len(set(calls[begun:])) == len(calls) - begun, "a call is made twice in one life"
-        if (folder / "index.sqlite").exists():
-            assert problems(folder) == []
-            with reading(folder) as reader:
+        if has_index(as_address(kb)):
+            assert problems(kb) == []
+            with reading(kb) as reader:
                 before, (kept, _) = kept, reader.completion_stats()
             lost = len(calls) - begun - (kept - before)
             assert lost <= SLOTS, "more is lost than was in flight"
         begun = len(calls)
-    assert view(folder) == view(whole)
+    assert view(kb) == view(whole)
     assert set(calls) >= set(expected)
     assert len(calls) - len(set(calls)) <= LIVES * SLOTS, "paid answers were paid again"

@@ -202,3 +202,31 @@ def test_a_number_is_no_title(title: str, found: list[str]) -> None:
 def test_a_preposition_opens_no_name(word: str) -> None:
     """A preposition before a surname is none of its words, so that the surname stays one of a longer name."""
     assert names(f"Orla Tamsin came. {word} Tamsin, nobody sang.") == {"Orla Tamsin", "Tamsin"}
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (
+            "Nell Harrow\nNell Harrow (born 1931) is a Welsh painter.",
+            {"Nell Harrow", "Welsh"},
+        ),
+        (
+            "Nell Harrow\nOdo Vance Pell\nIda Marsh\n",
+            {"Nell Harrow", "Odo Vance Pell", "Ida Marsh"},
+        ),
+        (
+            "Guests:\n\tNell Harrow\n\tIda Marsh\nAll came to Llanfair.",
+            {"Nell Harrow", "Ida Marsh", "Llanfair"},
+        ),
+        ("Llanfair\nThe town of Llanfair has a mill.", {"Llanfair"}),
+        ("Bread\nBaking takes an hour, and bread keeps for days.", {"Bread"}),
+        ("A line may end with Nell\nHarrow, who paints.", {"Nell Harrow"}),
+        ("The Mills of\nUpper Llanfair stand by the river.", {"Mills of Upper Llanfair"}),
+    ],
+)
+def test_a_line_of_nothing_but_a_name_ends_it(text: str, found: set[str]) -> None:
+    """A heading is no part of the name below it, and the names of a list are several; a name goes on in
+    the next line where its own line has other words, or ends inside it.
+    """
+    assert names(text) == found

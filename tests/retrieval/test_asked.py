@@ -1,6 +1,7 @@
 """An index that is read when it is asked: a model reads what questions find, and nothing else."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 
 from lightrag_jsonl import AsyncLightRAG, ConfigError, Document, IndexOptions, LLMError
 from lightrag_jsonl.core.options import Limits
+from lightrag_jsonl.core.types import Chunk, Extraction
 from lightrag_jsonl.testing import Request, Scripted, ScriptedLLM
 from lightrag_jsonl.tracing import events
 from tests.kit import index, problems, read_names, view
@@ -167,6 +169,32 @@ async def test_some_questions_read_nothing(tmp_path: Path, more: dict[str, Any])
     assert read_texts(llm) == []
 
 
+@pytest.mark.parametrize("question", [{"mode": "overview"}, {"question": "What is this about?"}])
+async def test_a_question_about_the_whole_says_what_was_not_read(
+    tmp_path: Path, question: dict[str, Any]
+) -> None:
+    """Nothing is read for it; it says how much a model has read, on a listener, in the trace and in print,
+    until everything was read.
+    """
+    llm = ScriptedLLM(answering)
+    seen: list[events.Event] = []
+    asked = {"question": QUESTION, **question}
+    async with index(tmp_path, llm) as rag:
+        await asked_index(rag)
+        await rag.query(QUESTION, read_chunks=2)
+        answer = await rag.query(**asked, listener=seen.append)
+        trace = await rag.traces.get(str(answer.trace_id))
+        assert len(read_texts(llm)) == 2
+        assert answer.reading.chunk_ids == ()
+        assert "2 of all 5" in answer.reading.problem
+        assert answer.reading.problem in str(answer)
+        assert trace.reading == answer.reading
+        assert any(isinstance(event, events.ChunksRead) for event in seen)
+        assert (await rag.query(**asked, read_chunks=0)).reading.problem == ""
+        await rag.retry(upgrade=True, progress=False)
+        assert (await rag.query(**asked)).reading.problem == ""
+
+
 async def test_the_number_of_chunks_is_an_option_of_the_index(tmp_path: Path) -> None:
     """A question that says nothing has as many read as the options of the index say."""
     llm = ScriptedLLM(answering)
@@ -245,6 +273,84 @@ async def test_a_slow_model_is_not_waited_for(tmp_path: Path) -> None:
         answer = await rag.query(QUESTION)
     assert answer.text == ANSWER
     assert "after 0.05 seconds" in answer.reading.problem
+
+
+def is_second_request(request: Request) -> bool:
+    """Whether the model is asked once more about a chunk that it has answered."""
+    return any(message.role == "assistant" for message in request.messages)
+
+
+GLEANING = IndexOptions(max_gleanings=1, glean_min_tokens=0)
+
+
+def let_time_pass(seconds: float) -> None:
+    """Put the clock of the event loop forward."""
+    loop = asyncio.get_running_loop()
+    clock = loop.time
+    loop.time = lambda: clock() + seconds  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize("limits", [Limits(), Limits(read_tokens=1)])
+async def test_what_was_answered_before_the_end_counts(tmp_path: Path, limits: Limits) -> None:
+    """If time or tokens end between two answers about a chunk, the question has the records of the first,
+    and a retry asks for the second alone.
+    """
+    is_slow = limits.read_tokens > 1
+
+    class SlowAtSecond(ScriptedLLM):
+        async def complete(self, messages: Any, **more: Any) -> Any:
+            if is_slow and any(message.role == "assistant" for message in messages):
+                let_time_pass(limits.read_seconds)
+                await asyncio.Event().wait()
+            return await super().complete(messages, **more)
+
+    def twice(request: Request) -> Scripted:
+        nothing_more = '{"type": "done", "entities": 0, "relationships": 0}'
+        return nothing_more if is_second_request(request) else answering(request)
+
+    llm = SlowAtSecond(twice)
+    options = replace(GLEANING, limits=limits, max_concurrent_calls=1)
+    async with index(tmp_path, llm, options=options) as rag:
+        await rag.insert(Document(TEXTS["mill"], id="mill"), read="asked", progress=False)
+        answer = await rag.query(QUESTION)
+        assert len(answer.reading.chunk_ids) == 1
+        assert any(relation.keywords == ("knows",) for relation in answer.context.relations)
+        assert ("seconds" if is_slow else "tokens") in answer.reading.problem
+        assert answer.text == ANSWER
+    is_slow = False
+    async with index(tmp_path, llm, options=GLEANING) as rag:
+        asked = len(llm.requests)
+        await rag.retry(progress=False)
+        (only,) = llm.requests[asked:]
+        assert is_second_request(only)
+        (document,) = await rag.documents()
+        assert document.state == "done"
+    async with index(tmp_path / "all", ScriptedLLM(twice), options=GLEANING) as rag:
+        await rag.insert(Document(TEXTS["mill"], id="mill"), progress=False)
+    assert view(tmp_path) == view(tmp_path / "all")
+    assert problems(tmp_path) == []
+
+
+async def test_an_own_extractor_is_not_waited_for_either(tmp_path: Path) -> None:
+    """A user's extractor has the same time as a model; the next question tries the chunk again."""
+    calls: list[str] = []
+
+    class Slow:
+        name = "slow"
+
+        async def extract(self, chunk: Chunk) -> Extraction:
+            calls.append(chunk.text)
+            await asyncio.Event().wait()
+            raise AssertionError
+
+    options = IndexOptions(limits=Limits(read_seconds=0.05))
+    async with index(tmp_path, extractor=Slow(), options=options) as rag:
+        await rag.insert(Document(TEXTS["mill"], id="mill"), read="asked", progress=False)
+        for _ in range(2):
+            answer = await rag.query(QUESTION)
+            assert "after 0.05 seconds" in answer.reading.problem
+            assert answer.context.chunks
+    assert len(calls) == 2
 
 
 async def test_the_tokens_of_a_reading_are_limited(tmp_path: Path) -> None:

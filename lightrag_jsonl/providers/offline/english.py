@@ -82,10 +82,27 @@ def english_names(text: str, spans: Spans) -> list[Phrase]:
     A capital shows a name, except where any word has a capital: at the beginning of a sentence,
     after a mark that begins something, such as a colon, and in a heading. A word in such a place is
     a name if it is no ordinary word, or if the text has it with a capital elsewhere more often than
-    without.
+    without. A name may go on in the next line, but not from a line of nothing else: a heading, or a list.
     """
+    spans = [part for span in spans for part in _without_name_lines(text, *span)]
     without_years = _YEAR_WITH_ERA.sub(lambda year: "," * len(year[0]), text)
     return without_overlap([*title_phrases(text, spans), *_capitalized_names(without_years, spans)])
+
+
+def _without_name_lines(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """A sentence in parts: each line before the last that holds a name and nothing else, and the rest."""
+    part_start = line_start = start
+    while (line_end := text.find("\n", line_start, end)) >= 0:
+        line = text[line_start:line_end].strip()
+        name = _CAPITALIZED_NAME.match(line)
+        if name is not None and name.end() == len(line):
+            if part_start < line_start:
+                yield part_start, line_start
+            yield line_start, line_end
+            part_start = line_end + 1
+        line_start = line_end + 1
+    if part_start < end:
+        yield part_start, end
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ import pytest
 
 from tests.cli.conftest import run_json
 from tests.kit import View, index, problems, view
+from tests.laws.test_commit import KILLS, LIVES, check_killed_questions
 from tests.retrieval.test_asked import QUESTION, ScriptedLLM, answering, documents, read_texts
 from tests.tools import test_asked_elsewhere as elsewhere
 
@@ -65,3 +66,12 @@ async def test_a_copy_in_another_store_has_all_that_was_learned(
     run_json("copy", url(tmp_path / "b"), tmp_path / "c")
     assert await elsewhere.learned(url(tmp_path / "b")) == before
     assert await elsewhere.learned(tmp_path / "c") == before
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("seed", range(-(-KILLS // LIVES)))
+def test_a_question_that_is_killed_loses_nothing(
+    tmp_path: Path, url: Callable[[object], str], seed: int
+) -> None:
+    """In a database as in a folder: see `tests.laws.test_commit`."""
+    check_killed_questions(url(tmp_path), tmp_path, seed)
