@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias, get_args
 import click
 
 from lightrag_jsonl.core.address import Address, as_address
-from lightrag_jsonl.core.modes import DEFAULT_MODE, FORMER_MODES, MODES, mode_summaries
+from lightrag_jsonl.core.modes import DEFAULT_MODE, MODES, mode_summaries
 from lightrag_jsonl.core.options import ExtractionPrompt, IndexOptions, ReadMode, Tagger
 from lightrag_jsonl.core.types import MODEL_TASKS, ModelTask
 from lightrag_jsonl.providers.model_names import EMBEDDERS
@@ -181,8 +181,7 @@ models = together(
 mode = option(
     "-m --mode",
     f"Where to search: {mode_summaries()}.",
-    click.Choice([*MODES, *FORMER_MODES]),
-    metavar=f"[{'|'.join(MODES)}]",
+    click.Choice([*MODES]),
     default=DEFAULT_MODE,
     show_default=True,
 )

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from lightrag_jsonl.core.types import Mode, RecordedMode
+from lightrag_jsonl.core.types import Mode
 
 DEFAULT_MODE: Final[Mode] = "mix"
 
@@ -76,15 +76,9 @@ MODES: Final[Mapping[Mode, ModePlan]] = {
         summary="no search: the model alone",
     ),
 }
-FORMER_MODES: Final[Mapping[str, Mode]] = {"walk": "mix"}  # former names, which are still accepted
 GRAPH_MODES: Final[tuple[Mode, ...]] = tuple(
     mode for mode, plan in MODES.items() if plan.graph and not plan.communities
 )
-
-
-def mode_plan(mode: RecordedMode) -> ModePlan:
-    """The searches of a mode, also by a former name."""
-    return MODES["mix" if mode == "walk" else mode]
 
 
 def mode_summaries() -> str:

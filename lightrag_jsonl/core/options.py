@@ -1,6 +1,5 @@
 """How to index (`IndexOptions`) and how to ask (`QueryParam`)."""
 
-import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +9,6 @@ from msgspec import Meta
 
 from lightrag_jsonl.core.dates import checked_date
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.core.modes import FORMER_MODES
 from lightrag_jsonl.core.types import Json, Message, Mode
 from lightrag_jsonl.core.validation import (
     check_fields,
@@ -30,7 +28,6 @@ ReadMode = Literal["all", "asked"]
 Turn = Message | Mapping[str, str]
 Role = Literal["system", "user", "assistant"]
 
-log = logging.getLogger(__name__)
 
 OVERLAP = 100  # tokens; a twelfth of a chunk
 MOST_OVERLAP = 0.75  # of a chunk; beyond, no whole sentence would fit beside it
@@ -254,10 +251,6 @@ class QueryParam:
         return from_mapping(cls, source)
 
     def __post_init__(self) -> None:
-        present_mode = FORMER_MODES.get(str(self.mode))
-        if present_mode is not None:
-            log.warning("the mode %r is now a part of %r, which is used", self.mode, present_mode)
-            object.__setattr__(self, "mode", present_mode)
         check_fields(self)
         history = self.conversation_history
         if isinstance(history, str | Mapping) or not isinstance(history, Iterable):

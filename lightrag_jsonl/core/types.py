@@ -20,7 +20,6 @@ from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.core.validation import check_fields
 
 Mode: TypeAlias = Literal["naive", "local", "global", "hybrid", "mix", "overview", "bypass"]
-RecordedMode: TypeAlias = Mode | Literal["walk"]  # traces keep the names of their time
 Excerpt: TypeAlias = tuple[int, int]  # start and end, in characters
 Kind: TypeAlias = Literal["entity", "relation", "chunk"]
 ChunkState: TypeAlias = Literal["ok", "empty", "partial", "failed"]
@@ -489,6 +488,6 @@ class TraceSummary:
 
     id: str
     status: Literal["complete", "failed", "incomplete"]
-    mode: RecordedMode
+    mode: Mode
     question: str
     started_at: float

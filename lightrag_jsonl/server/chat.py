@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from lightrag_jsonl.core.answers import Answer, Context, answer_lines
 from lightrag_jsonl.core.errors import ConfigError, LightRAGError, NotFoundError
-from lightrag_jsonl.core.modes import DEFAULT_MODE, FORMER_MODES, MODES
+from lightrag_jsonl.core.modes import DEFAULT_MODE, MODES
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.types import Message, Mode
 from lightrag_jsonl.llm.client import UsageMeter
@@ -29,7 +29,7 @@ FIRST_TURN: Final = re.compile(r"<chat_history>\s*(?:USER:\s*)?(.*)")
 CHAT_TITLE_LENGTH: Final = 40  # characters
 # A mode before a question, as users of LightRAG write it, with instructions: "/local[as a table] Who …?"
 SLASH_MODE: Final = re.compile(
-    rf"/(?P<mode>{'|'.join([*MODES, *FORMER_MODES])})?(?:\[(?P<instructions>[^\]\n]*)\])?(?<!/)\s+(?=\S)",
+    rf"/(?P<mode>{'|'.join(MODES)})?(?:\[(?P<instructions>[^\]\n]*)\])?(?<!/)\s+(?=\S)",
     re.IGNORECASE,
 )
 
@@ -63,7 +63,6 @@ def find_model(indexes: Indexes, name: str) -> tuple[Index, Mode]:
     index_name, _, mode_name = name.partition(":")
     if mode_name in ("", "latest"):
         mode_name = DEFAULT_MODE
-    mode_name = FORMER_MODES.get(mode_name, mode_name)
     mode = next((mode for mode in MODES if mode == mode_name), None)
     if index_name not in indexes.by_name or mode is None:
         raise NotFoundError(
@@ -133,7 +132,7 @@ def _without_slash_mode(text: str) -> tuple[str, Mode | None, str]:
     if prefix is None:
         return text, None, ""
     name = (prefix["mode"] or "").lower()
-    mode = next((mode for mode in MODES if mode == FORMER_MODES.get(name, name)), None)
+    mode = next((mode for mode in MODES if mode == name), None)
     return text[prefix.end() :], mode, prefix["instructions"] or ""
 
 

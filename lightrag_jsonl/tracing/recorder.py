@@ -10,7 +10,7 @@ from typing import TypeAlias
 from lightrag_jsonl.core.answers import Answer, Context, Keywords, Reading
 from lightrag_jsonl.core.edges import Edge, EdgeSelection, SelectedEdge, candidate_edges
 from lightrag_jsonl.core.errors import StorageError
-from lightrag_jsonl.core.modes import mode_plan
+from lightrag_jsonl.core.modes import MODES
 from lightrag_jsonl.core.observer import QueryObserver
 from lightrag_jsonl.core.text import on_one_line
 from lightrag_jsonl.core.types import Chunk, Relation, TraceSummary
@@ -90,7 +90,7 @@ class Recorder(QueryObserver):
             reason = selection.reasons.get((relation.source, relation.target))
             selected_edges.append(SelectedEdge(edge, reason, None if reason else edge.score))
         items = tuple(numbered_items(context, self._edges))
-        retrieved = self._retrieved if mode_plan(context.mode).chunks else ()
+        retrieved = self._retrieved if MODES[context.mode].chunks else ()
         chunk_ids = [item.id for item in items if item.kind == "chunk" and item.id in retrieved]
         await self._record(
             events.SelectionMade(

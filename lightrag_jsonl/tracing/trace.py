@@ -42,7 +42,7 @@ class Trace:
 
     id: str
     question: str
-    mode: t.RecordedMode
+    mode: t.Mode
     started_at: datetime
     generation: int = 0
     stages: tuple[e.Stage, ...] = ("session",)

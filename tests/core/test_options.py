@@ -100,12 +100,6 @@ def test_what_is_accepted() -> None:
     assert all(QueryParam(mode=mode).mode == mode for mode in MODES)
 
 
-def test_a_former_mode_is_accepted(caplog: pytest.LogCaptureFixture) -> None:
-    """Programs that ask in the mode `walk` get the mode that took its place, and a note."""
-    assert QueryParam.from_mapping({"mode": "walk"}).mode == "mix"
-    assert "'walk' is now a part of 'mix'" in caplog.text
-
-
 @given(st.integers(1, 10_000), st.floats(0, 1e6))
 def test_numbers_of_other_libraries_become_pythons_own(tokens: int, seconds: float) -> None:
     """So they can be written down, compared with what is stored, and shown."""
