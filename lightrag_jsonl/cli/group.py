@@ -155,7 +155,7 @@ def _emit_error(error: LightRAGError | OSError, as_json: bool) -> None:
     if as_json:
         _emit_json_error(type(error).__name__, message, details)
     else:
-        emit(f"error: {message}", err=True)
+        emit(f"Error: {message}", err=True)
         emit(in_words(details), err=True)
 
 

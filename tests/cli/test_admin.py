@@ -53,7 +53,7 @@ def test_duplicates_are_merged_only_if_asked(kb: Path) -> None:
     asked = run(*duplicates, "--review", *model, stdin="n\n")
     assert asked.exit_code == 1 and "tokens" in asked.stderr
     asked = run(*duplicates, "--review", stdin="y\n")  # the error comes before the price
-    assert asked.stderr.startswith("error: this needs a model") and view(kb) == before
+    assert asked.stderr.startswith("Error: this needs a model") and view(kb) == before
     merged = run(*duplicates, "--merge")
     assert merged.exit_code == 0 and view(kb).entities.keys() < before.entities.keys()
     assert run(*shlex.split(merged.stderr.split("lightrag-jsonl ")[1])).exit_code == 0
@@ -66,7 +66,7 @@ def test_reports_are_estimated_before_they_are_paid(kb: Path) -> None:
     assert isinstance(run_json("communities", "list", "-w", kb), list)
     report = ("communities", "report", "-w", kb)
     without_model = run(*report, stdin="y\n")
-    assert without_model.stderr.startswith("error: this needs a model")
+    assert without_model.stderr.startswith("Error: this needs a model")
     records = [entity("Marie Curie"), entity("Pierre Curie"), entity("Paris", kind="place")]
     with LightRAG(kb) as rag:
         rag.insert_records(Document("Marie Curie and Pierre Curie in Paris.", id="more"), records)

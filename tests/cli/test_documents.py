@@ -258,7 +258,7 @@ def test_a_file_is_known_by_its_path_from_here(
     assert run("split", "-w", tmp_path / "kb", "--into", tmp_path / "b", "b.md").exit_code == 0
     assert run_json("delete", "-w", tmp_path / "kb", "b.md")["documents"] == [str(texts / "b.md")]
     unknown = run("delete", "-w", tmp_path / "kb", "a.txt", "c.txt", "图.md")
-    assert unknown.stderr == "error: no such document: c.txt, 图.md; `documents` lists all ids\n"
+    assert unknown.stderr == "Error: no such document: c.txt, 图.md; `documents` lists all ids\n"
     assert len(run_json("documents", "-w", tmp_path / "kb")) == 1
 
 

@@ -103,7 +103,7 @@ def test_no_index_is_a_clear_error_and_creates_nothing(
 
     assert (result.exit_code, result.stdout) == (1, "")
     expected = "no index in none; make one with: lightrag-jsonl insert -w none FILES"
-    assert result.stderr == f"error: {expected}\n"
+    assert result.stderr == f"Error: {expected}\n"
     assert list(tmp_path.iterdir()) == []
 
 

@@ -44,7 +44,7 @@ def test_parse_with_a_schema(tmp_path: Path) -> None:
         schema.write_text(text, encoding="utf-8")
         result = run("parse", "--schema", schema, stdin="{}")
         assert result.exit_code == 1
-        assert result.stderr.startswith("error: ") and result.stderr.count("\n") == 1
+        assert result.stderr.startswith("Error: ") and result.stderr.count("\n") == 1
 
 
 def test_extract_asks_and_prints_records(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

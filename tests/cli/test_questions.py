@@ -85,7 +85,7 @@ def test_what_a_failed_question_cost_is_reported(kb: Path) -> None:
         result = run("query", "-w", kb, *words, "Where?")
 
     error, paid = result.stderr.rstrip("\n").split("\n")[-2:]
-    assert result.exit_code == 1 and error.startswith("error: ") and "no such key" in error
+    assert result.exit_code == 1 and error.startswith("Error: ") and "no such key" in error
     assert paid == "usage  input_tokens 7, output_tokens 5, calls 1"
 
 
