@@ -5,6 +5,7 @@ are offered.
 """
 
 import re
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -12,23 +13,26 @@ from typing import Final
 from msgspec import Struct
 
 from lightrag_jsonl.core.answers import Context
+from lightrag_jsonl.core.display import without_bullets
 from lightrag_jsonl.core.languages import Language, known_language
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.types import Mode, Relation
 from lightrag_jsonl.providers.offline import ExtractiveAnswerer
 from lightrag_jsonl.providers.offline.markup import without_markup
+from lightrag_jsonl.retrieval.hits import column
 from lightrag_jsonl.server.graph_overview import relations_among
 from lightrag_jsonl.server.indexes import EntityLine, Index
 from lightrag_jsonl.server.routing import Call
 from lightrag_jsonl.storage.store import search
+from lightrag_jsonl.storage.views import Snapshot
 
 SENTENCES: Final = 3
 QUESTION_FORMS: Final = 3
 NAMES: Final = 8
+RANKED: Final = 500  # of the most connected names, which are ranked
 TRIED: Final = 5  # names and relations for which a question is tried
 SUMMARY_TOKENS: Final = 4_000  # of the overview that the sentences are taken from
 LONGEST_QUOTED_SENTENCE: Final = 320  # characters; a longer one is a table or a list
-LINK: Final = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
 PERSON_TYPES: Final = ("person", "人物")
 
 
@@ -69,7 +73,7 @@ class QuotedSentence(Struct):
 
 
 class BeginningBody(Struct):
-    """The subject of a collection in quoted sentences, the most connected names, and questions
+    """The subject of a collection in quoted sentences, its main names, and questions
     answered in the texts.
     """
 
@@ -87,8 +91,7 @@ async def get_beginning(call: Call) -> BeginningBody:
 async def _first_screen(index: Index) -> BeginningBody:
     language = known_language(index.rag.engine.language)
     words = QUESTION_WORDS[language]
-    directory = await index.directory()
-    names = [line for line in directory.values() if line.degree and _is_telling(line.name)]
+    names = await _main_names(index)
     sentences = [
         sentence
         for sentence in await _quotes(index, words.whole, mode="overview", sentences=2 * SENTENCES)
@@ -102,6 +105,32 @@ async def _first_screen(index: Index) -> BeginningBody:
     return BeginningBody(
         sentences=_spread(sentences, SENTENCES), names=names[:NAMES], questions=questions
     )
+
+
+async def _main_names(index: Index) -> list[EntityLine]:
+    """The names with both many documents and many relations, first those with most of the rarer of the two.
+
+    A heading has its relations from one document, and a footer's words stand in all, but beside the same few names.
+    """
+    directory = await index.directory()
+    connected = {key: line for key, line in directory.items() if line.degree}
+    keys = [key for key, line in connected.items() if _is_telling(line.name)][:RANKED]
+    counts = await search(index.rag.engine.store, lambda snapshot: _document_counts(snapshot, keys))
+    keys.sort(key=lambda key: -min(counts[key], connected[key].degree))
+    return [connected[key] for key in keys]
+
+
+def _document_counts(snapshot: Snapshot, keys: Sequence[str]) -> dict[str, int]:
+    """In how many documents each entity is mentioned, by the key of its name."""
+    ids_by_key = snapshot.entity_ids(keys)
+    positions, chunks = snapshot.graph.chunks_of(column(ids_by_key.values()))
+    documents = snapshot.chunk_documents(chunks.tolist())
+    counted_keys = list(ids_by_key)
+    pairs = {
+        (counted_keys[position], documents[chunk][0])
+        for position, chunk in zip(positions.tolist(), chunks.tolist(), strict=True)
+    }
+    return Counter(key for key, _ in pairs)
 
 
 def _is_telling(name: str) -> bool:
@@ -210,9 +239,8 @@ async def _quotes(
 
 
 def _plain_words(text: str) -> str:
-    """A sentence without surrounding marks of lists and tables, and with only the words of links."""
-    words = LINK.sub(r"\1", without_markup(text)).replace("**", "")
-    return " ".join(words.split()).strip("-*+>|# ")
+    """A sentence on one line without markup."""
+    return " ".join(without_bullets(without_markup(text)).split())
 
 
 def _document_name(context: Context, document_id: str) -> str:
