@@ -38,7 +38,12 @@ _TEXT_MARKS = pattern_of(
 _MARK = pattern_of(r"[\[<>*_`#{]")  # each mark has one; found in a tenth of the time
 
 
-_BULLET = pattern_of(r"^[^\S\n]*[-*+•][^\S\n]+", re.MULTILINE)
+_BULLET = pattern_of(r"^([^\S\n]*)[-*+•][^\S\n]+", re.MULTILINE)
+_RULE_OF_TABLE = pattern_of(r"^[ \t]*\|[ \t:|-]*--[ \t:|-]*(?:\n|\Z)", re.MULTILINE)
+_BORDER = pattern_of(r"^\|[ \t]*|[ \t]*\|[ \t]*$", re.MULTILINE)  # of a table's row
+_BETWEEN_CELLS = pattern_of(r"[ \t]+\|[ \t]+")
+# A link whose address stands elsewhere; of numbers alone, they are citations.
+_NAMED_LINK = pattern_of(r"\[(?=[^\[\]\n]*[^\W\d_])([^\[\]\n]+)\]\[[^\[\]\n]*\]")
 
 
 def without_marks(text: str) -> str:
@@ -49,8 +54,19 @@ def without_marks(text: str) -> str:
 
 
 def without_bullets(text: str) -> str:
-    """A sentence of a document for people: without marks, and without the bullets of a list."""
-    return _BULLET.sub("", without_marks(text))
+    """A sentence of a document for people: without marks, bullets of a list, and bars of a table."""
+    return _without_bars(_BULLET.sub("", without_marks(_NAMED_LINK.sub(r"\1", text))))
+
+
+def without_markdown(text: str) -> str:
+    """An answer, or a part of one, where no Markdown is drawn: with points as bullets, and cells in a line."""
+    return _without_bars(_BULLET.sub(r"\1• ", without_marks(text)))
+
+
+def _without_bars(text: str) -> str:
+    if "|" not in text:
+        return text
+    return _BETWEEN_CELLS.sub(" · ", _BORDER.sub("", _RULE_OF_TABLE.sub("", text)))
 
 
 def short_repr(value: Any) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from lightrag_jsonl.core.cjk import is_cjk
 from lightrag_jsonl.core.edges import Edge
@@ -332,6 +333,14 @@ class _Label(NamedTuple):
         above_or_below = abs(self.y - label.y) > max(self.height, label.height)
         return not beside and not above_or_below
 
+    def covered(self, circles: npt.NDArray[np.float64]) -> int:
+        """How many circles the text lies over; `circles` are x, y and radius, shape (n, 3)."""
+        x, y, radius = circles.T
+        is_beside = np.abs(x - self.x) > self.half_width + radius
+        middle = self.y - 0.3 * self.height  # `y` is the line below the letters
+        is_above_or_below = np.abs(y - middle) > 0.4 * self.height + radius
+        return int(np.count_nonzero(~is_beside & ~is_above_or_below))
+
 
 def _letter_size(nodes: Sequence[object]) -> float:
     """The size of names in pixels: larger where a page has few nodes."""
@@ -339,16 +348,38 @@ def _letter_size(nodes: Sequence[object]) -> float:
 
 
 def _names(nodes: Sequence[Mapping[str, Any]]) -> list[_Label]:
-    """The names of the first nodes, except names on top of an earlier name."""
+    """The names of the first nodes, each at a place over no earlier name and, if there is one, over no other node;
+    a name without such a place is left out.
+    """
     labels: list[_Label] = []
     size = _letter_size(nodes)
+    circles = np.array([(*node["at"], node["radius"]) for node in nodes]).reshape(-1, 3)
     for node in nodes:
-        x, y = node["at"]
-        text = clipped(node["name"], LABEL_CHARACTERS)
-        label = _Label.at(x, y - node["radius"] - 3, text, size=size)
-        if not any(label.overlaps(earlier) for earlier in labels):
-            labels.append(label)
-    return labels[:MOST_LABELS]
+        places = [
+            place
+            for place in _places(node, size)
+            if not any(place.overlaps(earlier) for earlier in labels)
+        ]
+        if places:
+            labels.append(min(places, key=lambda place: place.covered(circles)))
+        if len(labels) == MOST_LABELS:
+            break
+    return labels
+
+
+def _places(node: Mapping[str, Any], size: float) -> list[_Label]:
+    """The places of a name at its node, the best first: above, below, right, left."""
+    x, y = node["at"]
+    gap = node["radius"] + 3
+    text = clipped(node["name"], LABEL_CHARACTERS)
+    above = _Label.at(x, y - gap, text, size=size)
+    beside = gap + above.half_width
+    return [
+        above,
+        _Label.at(x, y + gap + 0.8 * size, text, size=size),
+        _Label.at(x + beside, y + 0.35 * size, text, size=size),
+        _Label.at(x - beside, y + 0.35 * size, text, size=size),
+    ]
 
 
 def _predicates(

@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from lightrag_jsonl.core.answers import Citation, marked_lines, nearest_lines, source_lines
 from lightrag_jsonl.core.citation_markers import split_citations
+from lightrag_jsonl.core.display import without_markdown
 from lightrag_jsonl.core.edges import Edge
 from lightrag_jsonl.core.errors import required_packages
 from lightrag_jsonl.core.languages import STATING_NOTHING, known_language
@@ -20,7 +21,7 @@ from lightrag_jsonl.tracing.trace import Sources, Trace
 
 _MOST_EDGES = 48  # more cannot be read in one drawing
 _WIDTH = 920  # of the drawing, in pixels like all of these
-_MARGIN = 72  # around the drawing
+_MARGIN = 84  # around the drawing
 _ROW = 24  # the least height of a node's row
 _SPACIOUS = 440  # the height of the rows together, if few nodes leave room
 
@@ -112,7 +113,7 @@ def _answer_parts(trace: Trace) -> Iterator[str | CitedNumber]:
     pieces, _ = split_citations(trace.answer or "")
     for piece in pieces:
         if isinstance(piece, str):
-            yield piece
+            yield without_markdown(piece)
             continue
         for number in piece.numbers:
             claim = marked.get((piece.start, number))
