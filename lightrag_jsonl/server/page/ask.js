@@ -8,7 +8,7 @@ import { markdown, plain } from "./markdown.js";
 import { differing, headingBelow, openCitations, openSources, place } from "./passage.js";
 import { go, linkTo, route } from "./route.js";
 import { modelLine } from "./settings.js";
-import { format, keysAfter, listed, t, translate } from "./strings.js";
+import { format, keysAfter, listed, STATING_NOTHING, t, translate } from "./strings.js";
 
 const MOST_TURNS = 30; // of a conversation that are kept
 const MOST_CONVERSATIONS = 20; // likewise
@@ -340,15 +340,23 @@ function comparison(answer, claim) {
   const [key, n] = why(claim);
   const [cited] = citedBy(answer, claim);
   const row = (words, children) => h("p", { class: "compare" }, h("b", { class: "soft small" }, h("span", { t: words })), " ", h("span", {}, children));
-  const moved = (spans, start) => spans.map(([from, to]) => [from - start, to - start]);
   return h("div", { class: "claim" },
     h("p", { class: "warn", t: key, n }),
-    row("claim_words", differing([...answer.text].slice(claim.start, claim.end), moved(claim.differing, claim.start))),
-    cited?.text && row("source_words", differing([...cited.text], moved(claim.instead, cited.start))));
+    row("claim_words", compared([...answer.text].slice(claim.start, claim.end), claim.start, claim.differing)),
+    cited?.text && row("source_words", compared([...cited.text], cited.start, claim.instead)));
+}
+
+// A statement with the words marked that differ, without the marks of Markdown; `spans` are places in the whole text.
+function compared(characters, start, spans) {
+  const [lineMarks] = /^(?:\s*(?:[-*+•>|]|#+)\s+)*/.exec(characters.join(""));
+  const begin = start + [...lineMarks].length;
+  const moved = spans.map(([from, to]) => [from - begin, to - begin]);
+  const pieces = differing(characters.slice(begin - start), moved);
+  return pieces.map((piece) => (typeof piece === "string" ? piece.replaceAll("**", "") : piece));
 }
 
 // Where cited sentences are, and what they say.
-const sourceWords = (cited) => h("span", {}, h("b", {}, place(cited[0].document, headingBelow(cited[0].document, cited[0].heading), cited[0].paged && t("page_of", cited[0].page))), cited[0].date && h("span", { class: "soft small" }, ` ${cited[0].date}`), h("span", { class: "block" }, [...new Set(cited.map(({ text }) => plain(text)))].join(" … ")));
+const sourceWords = (cited) => h("span", {}, h("b", {}, place(cited[0].document, headingBelow(cited[0].document, cited[0].heading), cited[0].paged && t("page_of", cited[0].page))), cited[0].date && h("span", { class: "soft small" }, ` ${cited[0].date}`), h("span", { class: "block" }, [...new Set(cited.map(({ text }) => plain(text)).filter(Boolean))].join(" … ")));
 
 // The relations in cited passages; what was found besides is behind a heading of its own.
 function showEvidence(found) {
@@ -370,5 +378,6 @@ function showEvidence(found) {
 export const line = (onclick, ...children) => h("li", {}, h("button", { class: "line", onclick }, children));
 
 export function relationWords({ source, predicate, target, reasoning }) {
-  return h("span", {}, h("b", {}, source), " ", h("i", {}, listed(predicate.split(", ")).replace(/^(related to)?$/, "—")), " ", h("b", {}, target), reasoning && ` — ${reasoning}`);
+  const relation = STATING_NOTHING.has(predicate) ? "–" : listed(predicate.split(", "));
+  return h("span", {}, h("b", {}, source), " ", h("i", {}, relation), " ", h("b", {}, target), reasoning && ` — ${reasoning}`);
 }

@@ -144,7 +144,8 @@ const showOne = guarded(async (id, limit = PASSAGES) => {
   const themes = listed(one.content_keywords?.slice(0, 5) ?? []);
   const facts = [kindOf(one), one.source, one.date, themes].filter(Boolean).map((fact) => h("span", {}, fact));
   const heading = (chunk, before) => {
-    const words = chunk.heading !== before?.heading && headingBelow(title, chunk.heading);
+    const isInText = chunk.text.trimStart().startsWith("#"); // of Markdown
+    const words = chunk.heading !== before?.heading && !isInText && headingBelow(title, chunk.heading);
     return words && h("h2", {}, words);
   };
   parts.one.replaceChildren(

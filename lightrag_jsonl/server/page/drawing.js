@@ -4,7 +4,7 @@ import Graph from "graphology";
 import Sigma from "sigma";
 
 import { h } from "./dom.js";
-import { listed } from "./strings.js";
+import { listed, STATING_NOTHING } from "./strings.js";
 
 const MOST_NODES = 500;
 const [NEAREST, FURTHEST] = [0.5, 2]; // shares of the drawing that are shown around a chosen node
@@ -14,10 +14,13 @@ const COLORS = ["#2f7ed8", "#d1495b", "#3a9d6e", "#c98a1b", "#8e6bbf", "#2a9aa8"
 const OTHER_COLOR = "#8a8f98";
 const colors = new Map();
 
-// Give each type its color; the most frequent type comes first.
+export const UNKNOWN = "unknown"; // the type of an entity that no model has read
+
+// Give each known type its color; the most frequent type comes first.
 export function setTypes(types) {
   colors.clear();
-  types.forEach((type, at) => colors.set(type, COLORS[at] ?? OTHER_COLOR));
+  const knownTypes = types.filter((type) => type !== UNKNOWN);
+  knownTypes.forEach((type, at) => colors.set(type, COLORS[at] ?? OTHER_COLOR));
 }
 
 // The color of a type of entities, the same in every drawing.
@@ -80,7 +83,7 @@ const LONGEST_LABEL = 28; // characters
 // What relates two entities, in a few words; "" if the text only names them together.
 function relationLabel({ predicate, keywords }) {
   const words = predicate ?? listed(keywords ?? []);
-  if (words === "related to") return "";
+  if (STATING_NOTHING.has(words)) return "";
   const characters = [...words];
   return characters.length > LONGEST_LABEL ? `${characters.slice(0, LONGEST_LABEL).join("")}…` : words;
 }
@@ -177,8 +180,11 @@ export class Drawing {
     this.#sigma?.refresh();
   }
 
+  // The types in the drawing, in the order of their colors; those without a color of their own come last.
   types() {
-    return [...new Set(this.#graph.mapNodes((_key, { kind }) => kind))].sort();
+    const drawn = new Set(this.#graph.mapNodes((_key, { kind }) => kind));
+    const colored = [...colors.keys()].filter((type) => drawn.has(type));
+    return [...new Set([...colored, ...drawn])];
   }
 
   #layout() {

@@ -3,6 +3,7 @@
 
 import { get, indexPath, post } from "./api.js";
 import { $, Busy, errorWords, guarded, h, inform } from "./dom.js";
+import { UNKNOWN } from "./drawing.js";
 import { listed, t } from "./strings.js";
 
 const POLL = 300; // milliseconds
@@ -10,7 +11,7 @@ const POLL = 300; // milliseconds
 // The fields of each change, filled from the entity.
 const FIELDS = new Map(Object.entries({
   edit: ({ type, description }) => [
-    field("type", h("input", { name: "type", required: true, value: type })),
+    field("type", h("input", { name: "type", hint: "type_unknown", value: type === UNKNOWN ? "" : type })),
     field("description", h("textarea", { name: "description", rows: 5 }, description)),
   ],
   merge: () => [
@@ -22,6 +23,7 @@ const FIELDS = new Map(Object.entries({
 }));
 // The request of a change that is more than the entity's name and the fields above.
 const REQUESTS = new Map(Object.entries({
+  edit: ({ name }, form) => ({ action: "edit", name, ...values(form), type: form.get("type") || UNKNOWN }),
   settle: ({ source, target }, form) => ({ action: "delete", name: source, target, ...values(form) }),
   separate: ({ name, bearers }, form) => ({ action: "separate", name, bearers: renamed(bearers, form.getAll("qualifier")) }),
 }));

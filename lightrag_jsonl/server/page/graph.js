@@ -3,7 +3,7 @@
 import { get, indexPath, post } from "./api.js";
 import { line, relationWords } from "./ask.js";
 import { $, Busy, guarded, h, inform, notify } from "./dom.js";
-import { colorOf, Drawing, setTypes } from "./drawing.js";
+import { colorOf, Drawing, setTypes, UNKNOWN } from "./drawing.js";
 import { editButtons, finished, separateButton, settleButton } from "./edit.js";
 import { MOST_PASSAGES, openCitations, openSources } from "./passage.js";
 import { plain } from "./markdown.js";
@@ -17,7 +17,6 @@ const FIRST_LINES = 3; // of a description; the rest is folded
 const ON_TIMELINE = 8; // dated statements beside an entity; the rest is in its history
 const AROUND = 40; // relations that a click adds at most
 const TITLE_NAMES = 3; // of a community without a report
-const UNKNOWN = "unknown"; // the type of an entity that no model has read
 const STATEMENTS = 100; // of a history that are shown at first, and added
 const MOST_AROUND = 500; // that the server lists
 const MOST_STATEMENTS = 500; // likewise
@@ -66,6 +65,9 @@ const choose = (name) => go("graph", "entity", name);
 export const showGraph = guarded(async ([place, name] = []) => {
   const round = ++told;
   const counts = Object.entries(await get(indexPath("/types")));
+  const isEmpty = !counts.length;
+  $("#graph").classList.toggle("bare", isEmpty);
+  if (isEmpty) return tell(round, ...emptyGraph());
   setTypes(counts.map(([type]) => type));
   const options = counts.map(([type, n]) => h("option", { value: type }, typeWords(type), ` (${format(n)})`));
   const chosen = parts.type.value;
@@ -87,10 +89,8 @@ export const showGraph = guarded(async ([place, name] = []) => {
 // The communities of the graph, drawn with their central entities.
 const showOverview = guarded(async (round = ++told) => {
   const overview = await get(indexPath("/overview"));
-  const { communities, entities, reports_missing: missing } = overview;
+  const { communities, reports_missing: missing } = overview;
   if (round === told || !drawing.types().length) drawOverview(overview);
-  $("#graph").classList.toggle("bare", !entities.length);
-  if (!entities.length) return tell(round, ...emptyGraph());
   tell(round,
     h("h2", { t: "overview" }),
     h("p", { class: "soft", t: communities.length ? "communities_hint" : "choose_entity" }),

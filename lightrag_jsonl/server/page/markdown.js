@@ -67,9 +67,12 @@ const WIKI_LINK = /\[\[(?!\s*\d+\s*\]\])(?:[^\[\]|\n]*\|)?([^\[\]|\n]+)\]\]/g;
 export const plain = (text) => text
   .replace(WIKI_LINK, "$1")
   .replace(/!?\[([^[\]]*)\]\([^()\s]*\)/g, "$1")
+  .replace(/\[(?=[^[\]]*\p{L})([^[\]]+)\]\[[^[\]]*\]/gu, "$1")
   .replace(/^\s*(?:[-*+>•] +|#+ +|\|)\s*/, "")
   .replace(/\*\*|__|`/g, "")
-  .replace(/\s*\|\s*/g, " · ")
+  .replace(/(?<![\w*])\*(?=[^\s*])|(?<=[^\s*])\*(?![\w*])/g, "")
+  .replace(/\s*\|\s*$/, "")
+  .replace(/\s+\|\s+/g, " · ")
   .trim();
 
 // The elements of a text; `button` makes the one of a citation's number, and of its claim if it has one.

@@ -297,6 +297,9 @@ export function keysAfter(prefix) {
   return [...WORDS.keys()].filter((key) => key.startsWith(prefix)).map((key) => key.slice(prefix.length));
 }
 
+// Predicates of relations that say nothing but that a text names both ends.
+export const STATING_NOTHING = new Set(["", "related to", "mentioned together", "共同出现"]);
+
 // Words as a list in the language of the page.
 export const listed = (words) => words.join(language === "zh" ? "、" : ", ");
 
