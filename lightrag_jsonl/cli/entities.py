@@ -215,7 +215,7 @@ def list_conflicts(
         for claim in (conflict.first, conflict.second)
     ]
     columns = ("subject", "relation", "explained", "from", "statement", "document", "date")
-    return CommandOutput(conflicts, table(rows, *columns) or NO_CONFLICTS, notes=notes)
+    return CommandOutput(conflicts, table(rows, *columns) or wrapped(NO_CONFLICTS), notes=notes)
 
 
 def _claim_row(claim: DatedClaim) -> dict[str, str]:

@@ -188,7 +188,12 @@ mode = option(
 reading_options = together(
     further("--chunk-tokens", "Tokens in a chunk (default 1200).", POSITIVE),
     further("--chunk-overlap", "Tokens that adjacent chunks share (default 100).", NON_NEGATIVE),
-    further("--extraction", "The extraction prompt (default extract-graph).", EXTRACTION_PROMPTS),
+    further(
+        "--extraction",
+        f"The extraction prompt: {', '.join(EXTRACTION_PROMPTS.choices)}.",
+        EXTRACTION_PROMPTS,
+        metavar="PROMPT",
+    ),
     further("--ontology", "A JSON or YAML file of classes and properties.", FILE),
     further("--entity-type entity_types", "A type to look for; may be repeated.", multiple=True),
     further(

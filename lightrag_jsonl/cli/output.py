@@ -82,7 +82,7 @@ def in_words(value: object) -> str:
         return value
     plain = to_json(value)
     if isinstance(plain, dict):
-        return _aligned(list(_distinct_lines(_fields(plain))))
+        return _field_lines(list(_distinct_lines(_fields(plain))))
     return table(plain) if isinstance(plain, list) else _cell(plain)
 
 
@@ -169,6 +169,14 @@ def _cell(value: Json) -> str:
     if isinstance(value, float):
         return f"{value:,.4g}"
     return f"{value:,}" if isinstance(value, int) else value or ""
+
+
+def _field_lines(rows: Sequence[Sequence[str]]) -> str:
+    """Labels with texts, the texts below each other where the terminal breaks them."""
+    label_width = max([width(label) for label, _ in rows], default=0)
+    indent = " " * label_width + GAP
+    lines = _aligned(rows).split("\n") if rows else []
+    return "\n".join([wrapped(line, indent=indent) for line in lines])
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> str:

@@ -140,7 +140,8 @@ def extract_command(
 
     \b
     Example:
-      lightrag-jsonl extract extract-rows bill.txt --set schema=@table.json --llm gpt-4o-mini
+      lightrag-jsonl extract extract-rows bill.txt --llm gpt-4o-mini \\
+          --set schema=@table.json
     """
     setup = completed(setup, {})
     model = make_llm(str(setup.llm), setup)

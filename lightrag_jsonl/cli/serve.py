@@ -135,7 +135,8 @@ def serve_command(
     \b
     Examples:
       lightrag-jsonl serve
-      lightrag-jsonl serve kb notes --host 0.0.0.0 --allow-host kb.example.org --token-file token
+      lightrag-jsonl serve kb notes --host 0.0.0.0 \\
+          --allow-host kb.example.org --token-file token
       lightrag-jsonl serve 'postgresql://ann@db.example.org/library?index=books'
       lightrag-jsonl serve --group library=kb2024 --group library=kb2025
     """
@@ -239,7 +240,8 @@ def mcp_command(rag: LightRAG, allow_write: bool) -> CommandOutput:
 
     \b
     Example, for the configuration file of such a program:
-      {"mcpServers": {"kb": {"command": "lightrag-jsonl", "args": ["mcp", "-w", "/data/kb"]}}}
+      {"mcpServers": {"kb": {
+          "command": "lightrag-jsonl", "args": ["mcp", "-w", "/data/kb"]}}}
     """
     try:
         from lightrag_jsonl.mcp import mcp_server

@@ -66,7 +66,8 @@ def estimate_command(
     a million tokens:
 
     \b
-      {"gpt-4o-mini": {"input": 0.15, "cached_input": 0.075, "output": 0.6, "currency": "USD"}}
+      {"gpt-4o-mini": {"input": 0.15, "cached_input": 0.075, "output": 0.6,
+                       "currency": "USD"}}
     """
     price_by_model = read_prices(prices) if prices is not None else {}
     sources = find_sources(files)
@@ -84,12 +85,17 @@ def estimate_command(
 def _costs(
     rag: LightRAG, estimate: Estimate, price_by_model: Mapping[str, ModelPrice]
 ) -> dict[str, str]:
-    """The cost in money by the model of each task, or a note on an unknown price."""
+    """The cost in money by the model of each task, or a note on an unknown price; and the sum, where all are
+    known in one currency.
+    """
     tasks: list[tuple[ModelTask, Usage]] = [
         ("extract", estimate.extraction),
         ("summarize", estimate.summaries),
+        ("see", estimate.seeing),
     ]
     costs: dict[str, str] = {}
+    amounts: list[float] = []
+    currencies: set[str] = set()
     for task, usage in tasks:
         if not rag.engine.client.has_model(task) or not usage.calls:
             continue
@@ -101,8 +107,12 @@ def _costs(
             )
         else:
             costs[f"cost_{task}"] = (
-                f"{cost.amount:,.2f} {cost.currency} ({model}, prices: {cost.prices_from})"
+                f"{cost.amount:,.4f} {cost.currency} ({model}, prices: {cost.prices_from})"
             )
+            amounts.append(cost.amount)
+            currencies.add(cost.currency)
+    if len(amounts) == len(costs) > 1 and len(currencies) == 1:
+        costs["cost_total"] = f"{sum(amounts):,.4f} {currencies.pop()}"
     return costs
 
 

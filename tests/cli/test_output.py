@@ -124,3 +124,11 @@ def test_files_with_one_reason_are_one_line_of_short_paths(
         f"skipped: {Path('in/0.txt')}, {Path('in/1.txt')}, {Path('in/2.txt')} (and 27 more): it is a link",
         "skipped: /elsewhere/a.txt: it is a pipe",
     ]
+
+
+def test_fields_are_as_wide_as_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A long text goes on below itself, beside the labels."""
+    monkeypatch.setattr(output, "terminal_columns", lambda: 40)
+    lines = output.in_words({"total": "渡口 and ferries " * 6, "n": 3}).split("\n")
+    assert len(lines) > 2 and all(output.width(line.rstrip()) <= 40 for line in lines)
+    assert all(line.startswith("       ") for line in lines[1:-1]) and lines[-1] == "n      3"

@@ -62,6 +62,14 @@ def test_an_estimate_says_the_cost(tmp_path: Path) -> None:
     arguments = ["estimate", text, "-w", tmp_path / "kb", "--llm", "m", "--prices", prices]
     report = run_json(*arguments)
     tokens = report["extraction"]["input_tokens"]
-    assert report["cost_extract"] == f"{tokens / 1000:,.2f} CNY (m, prices: file)"
+    assert report["cost_extract"] == f"{tokens / 1000:,.4f} CNY (m, prices: file)"
     assert "cost_summarize" in report
+    amounts = [
+        float(report[f"cost_{task}"].split()[0].replace(",", ""))
+        for task in ("extract", "summarize")
+    ]
+    total, currency = report["cost_total"].split()
+    assert (
+        float(total.replace(",", "")) == pytest.approx(sum(amounts), abs=1e-3) and currency == "CNY"
+    )
     assert "no price of m" in run_json(*arguments[:-2])["cost_extract"]
