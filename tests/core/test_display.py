@@ -7,6 +7,8 @@ import re
 import typing
 from pathlib import Path
 
+import pytest
+
 import lightrag_jsonl
 from lightrag_jsonl import (
     Answer,
@@ -20,6 +22,7 @@ from lightrag_jsonl import (
     Usage,
 )
 from lightrag_jsonl.core.address import Address
+from lightrag_jsonl.core.display import without_bullets, without_markdown
 from lightrag_jsonl.core.types import Failure
 from lightrag_jsonl.rag.admin import Admin
 from lightrag_jsonl.rag.namespaces import Entities, Traces
@@ -112,3 +115,25 @@ def test_help_shows_the_constructor_and_the_namespaces() -> None:
     assert "`models` names or holds models for single tasks" in page
     for namespace in ("entities", "communities", "traces", "admin"):
         assert f" |  {namespace}\n" in page
+
+
+@pytest.mark.parametrize(
+    ("sentence", "plain"),
+    [
+        ("| Pay | You are paid in *June*. |", "Pay · You are paid in June."),
+        ("It is on [the shelf][8], says [Ann](a.md).", "It is on the shelf, says Ann."),
+        ("- 船在 **渡口**👻 [见此][二]", "船在 渡口👻 见此"),
+        ("It was cited [1][2], and a|b is one word.", "It was cited [1][2], and a|b is one word."),
+    ],
+)
+def test_a_sentence_for_people_has_no_marks(sentence: str, plain: str) -> None:
+    """Neither bars of a table nor the addresses of links; numbers of citations and single bars stay."""
+    assert without_bullets(sentence) == plain
+
+
+def test_an_answer_without_its_markdown_keeps_its_lines() -> None:
+    """Points have bullets, the cells of a table are parts of a line, and its rule goes."""
+    answer = "**Ida** built it:\n\n- in 1871\n  - 在诺比👻\n\n| place | year |\n|---|---:|\n| Norby | 1871 |"
+    assert without_markdown(answer) == (
+        "Ida built it:\n\n• in 1871\n  • 在诺比👻\n\nplace · year\nNorby · 1871"
+    )

@@ -139,7 +139,9 @@ def test_an_empty_index(
         page.wait("#ask .link").click()
         check("model")
         page.driver.find_element(By.CSS_SELECTOR, "#edit button[type=button]:last-of-type").click()
-        show(page, server, "graph", "#graph h2")
+        for view in ("graph", "graph/conflicts", "graph/entity/Ida"):
+            show(page, server, view, "#graph button.main")
+            assert not page.all("#graph canvas, #graph input")
         check("empty graph")
         show(page, server, "documents", "#documents .drop")
         check("empty table")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from lightrag_jsonl import LightRAG
+from lightrag_jsonl import Document, LightRAG
 from lightrag_jsonl.server.security import Access
 from tests.cli.conftest import run
 from tests.kit import entity, relation
@@ -54,6 +54,26 @@ def test_no_question_is_about_a_heading_and_none_comes_twice(tmp_path: Path) -> 
         questions = server.get("/indexes/kb/beginning")["questions"]
     assert len(set(questions)) == len(questions) > 1
     assert heading not in str(questions)
+
+
+def test_names_of_many_documents_come_before_a_heading_of_one(tmp_path: Path) -> None:
+    """The heading of a long list is related to all in it, and says less of a collection than a name that many
+    documents tell of; a footer's words, which are related to nothing else, are no main name.
+    """
+    rungs = [f"Rung {word}" for word in ("Amber", "Beech", "Cedar", "Dogwood", "Elder")]
+    with LightRAG(tmp_path / "kb") as rag:
+        heading = [relation("Ladder of Posts", rung, "Of the list.") for rung in rungs]
+        rag.insert_records(Document("A list of posts.", id="list"), heading)
+        for number, port in enumerate(["Harwick", "Lund", "Norby"]):
+            sails = relation("Solveig", port, f"The Solveig sails to {port}.")
+            footer = entity("Open Licence", "Of the footer.")
+            rag.insert_records(
+                Document(f"The ferry sails to {port}.", id=str(number)), [sails, footer]
+            )
+    with serving(tmp_path / "kb") as server:
+        names = [name["name"] for name in server.get("/indexes/kb/beginning")["names"]]
+    assert names[0] == "Solveig"
+    assert "Ladder of Posts" in names and "Open Licence" not in names
 
 
 def test_an_empty_index_has_no_beginning_and_takes_a_language(tmp_path: Path) -> None:

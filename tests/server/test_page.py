@@ -17,6 +17,7 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
 
 from lightrag_jsonl import Document, LightRAG
+from lightrag_jsonl.core.languages import STATING_NOTHING
 from lightrag_jsonl.core.types import Record
 from lightrag_jsonl.providers.settings import Setup
 from lightrag_jsonl.rag.export import COLORS
@@ -766,6 +767,15 @@ def test_colors_of_types_are_those_of_the_export() -> None:
     if not source.is_file():
         pytest.skip("needs the page's sources")
     assert tuple(re.findall(r"#[0-9a-f]{6}", source.read_text(encoding="utf-8"))) == COLORS
+
+
+def test_relations_that_state_nothing_are_known_to_the_page() -> None:
+    """Their keywords are those of the index, in each language."""
+    source = STATIC.with_name("page") / "strings.js"
+    if not source.is_file():
+        pytest.skip("needs the page's sources")
+    (words,) = re.findall(r"STATING_NOTHING = new Set\((.*?)\)", source.read_text(encoding="utf-8"))
+    assert set(json.loads(words)) >= STATING_NOTHING
 
 
 def insert_heads(folder: Path) -> None:

@@ -126,6 +126,15 @@ def test_exactly_the_cited_span_is_marked(tmp_path: Path) -> None:
     ) in page
 
 
+def test_an_answer_is_shown_without_raw_markdown(trace: Trace, sources: Sources) -> None:
+    """Neither stars nor bars; citations stay where they are."""
+    answer = "**She** found it [1].\n\n- 在巴黎👻 [1]\n\n| what | where |\n|---|---|\n| radium [1] | Paris |"
+    page = render_page(replace(trace, answer=answer, claims=(), uncited=()), sources)
+    (shown,) = re.findall(r'<section id="answer">.*?</p>', page, re.DOTALL)
+    plain = re.sub(r"<[^>]+>", "", shown.partition("<p>")[2])
+    assert plain == "She found it 1.\n\n• 在巴黎👻 1\n\nwhat · where\nradium 1 · Paris"
+
+
 CLICK = 'document.querySelector("#answer a.cite").click()'
 
 

@@ -352,7 +352,7 @@ function compared(characters, start, spans) {
   const begin = start + [...lineMarks].length;
   const moved = spans.map(([from, to]) => [from - begin, to - begin]);
   const pieces = differing(characters.slice(begin - start), moved);
-  return pieces.map((piece) => (typeof piece === "string" ? piece.replaceAll("**", "") : piece));
+  return pieces.map((piece) => (typeof piece === "string" ? piece.replaceAll("**", "").replaceAll(" | ", " · ") : piece));
 }
 
 // Where cited sentences are, and what they say.
