@@ -147,16 +147,16 @@ def test_the_legend_says_of_which_names_no_type_is_known(
 def test_names_on_the_page_lie_over_no_other_name_and_no_other_node_if_there_is_room(
     tmp_path: Path,
 ) -> None:
-    """In a small graph there is room: each name is below, above or beside the other nodes."""
-    spokes = [relation("Hub 渡口", f"Harbour of spoke {number}") for number in range(7)]
+    """Of pairs side by side every name is there: above, below or beside its node."""
+    pairs = [relation(f"渡口 {number}", f"Lighthouse {number}") for number in range(24)]
     with LightRAG(tmp_path / "kb", llm="none") as rag:
-        rag.insert_records(Document("A star."), spokes)
+        rag.insert_records(Document("Pairs."), pairs)
         rag.admin.export(tmp_path / "g.html")
     page = (tmp_path / "g.html").read_text(encoding="utf-8")
     size = float(re.findall(r"text \{ font-size: ([\d.]+)px", page)[0])
     texts = re.findall(r'<text x="([-\d.]+)" y="([-\d.]+)">(.*?)</text>', page)
     circles = re.findall(r'<circle cx="([-\d.]+)" cy="([-\d.]+)" r="([\d.]+)"', page)
-    assert len(texts) == len(circles) == 8
+    assert len(texts) == len(circles) == 48
     for x, y, name in texts:
         half_width = 0.5 * size * len(name) / 2  # narrower than any letters of the page
         left, right = float(x) - half_width, float(x) + half_width
