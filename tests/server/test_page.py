@@ -253,7 +253,7 @@ def test_every_view_fits_in_both_languages(server: Running, page: Page, width: i
         assert page.run("document.documentElement.scrollWidth <= innerWidth")
         for view, (english, chinese) in {
             "ask": ("Questions to begin with", "不妨先问"),
-            "graph": ("Found", "找到"),
+            "graph": ("Namesakes", "同名"),
             "documents": ("Extraction", "抽取情况"),
         }.items():
             page.run(f"location.hash = '#{view}'")
