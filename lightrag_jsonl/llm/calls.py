@@ -5,6 +5,7 @@ import contextlib
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from typing import TypeAlias
 
 from lightrag_jsonl.core.aio import abandonable
 from lightrag_jsonl.core.errors import FREE, LightRAGError, LLMError, described
@@ -26,6 +27,8 @@ from lightrag_jsonl.llm.streaming import read_stream
 from lightrag_jsonl.llm.thinking import ONLY_THINKING, is_only_thinking
 
 BYTES_PER_TOKEN = 4  # of a request, for a first estimate
+
+KeepAnswer: TypeAlias = Callable[[Completion], Awaitable[None]]
 
 log = logging.getLogger(__name__)
 
@@ -89,7 +92,7 @@ class ModelCalls:
         self,
         request: ModelRequest,
         meter: UsageMeter,
-        keep: Callable[[Completion], Awaitable[None]],
+        keep: KeepAnswer,
     ) -> Completion:
         """The model's completion; after a passing error the call is repeated, unless the reader
         already has pieces of the answer.
@@ -112,7 +115,7 @@ class ModelCalls:
         self,
         request: ModelRequest,
         meter: UsageMeter,
-        keep: Callable[[Completion], Awaitable[None]],
+        keep: KeepAnswer,
     ) -> Completion:
         """One attempt, after waiting for a free slot."""
         tokens = sum(len(message.content.encode()) for message in request.messages)
