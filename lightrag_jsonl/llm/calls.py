@@ -4,7 +4,8 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
+from typing import TypeAlias
 
 from lightrag_jsonl.core.aio import abandonable
 from lightrag_jsonl.core.errors import FREE, LightRAGError, LLMError, described
@@ -26,6 +27,8 @@ from lightrag_jsonl.llm.streaming import read_stream
 from lightrag_jsonl.llm.thinking import ONLY_THINKING, is_only_thinking
 
 BYTES_PER_TOKEN = 4  # of a request, for a first estimate
+
+KeepAnswer: TypeAlias = Callable[[Completion], Awaitable[None]]
 
 log = logging.getLogger(__name__)
 
@@ -85,14 +88,22 @@ class ModelCalls:
         self._constrained = llm if isinstance(llm, ConstrainedLLM) else None  # slow to check
         self._limits = limits
 
-    async def call(self, request: ModelRequest, meter: UsageMeter) -> Completion:
+    async def call(
+        self,
+        request: ModelRequest,
+        meter: UsageMeter,
+        keep: KeepAnswer,
+    ) -> Completion:
         """The model's completion; after a passing error the call is repeated, unless the reader
         already has pieces of the answer.
+
+        No other call takes the slot before `keep` has stored the completion: however slowly it is stored, a
+        process that is killed loses no more answers than calls may be in flight.
         """
         with chat_span(self.llm, max_tokens=request.max_tokens) as span:
             span.add({"lightrag_jsonl.prompt": request.prompt})
             completion = await with_retries(
-                lambda: self._call_in_turn(request, meter),
+                lambda: self._call_in_turn(request, meter, keep),
                 retries=retries_of(self.llm),
                 may_repeat=lambda: not request.passed_pieces,
                 patience=READER_PATIENCE if request.priority == QUESTION else PATIENCE,
@@ -100,7 +111,12 @@ class ModelCalls:
             span.add(completion_attributes(completion))
         return completion
 
-    async def _call_in_turn(self, request: ModelRequest, meter: UsageMeter) -> Completion:
+    async def _call_in_turn(
+        self,
+        request: ModelRequest,
+        meter: UsageMeter,
+        keep: KeepAnswer,
+    ) -> Completion:
         """One attempt, after waiting for a free slot."""
         tokens = sum(len(message.content.encode()) for message in request.messages)
         estimate = tokens // BYTES_PER_TOKEN
@@ -117,6 +133,7 @@ class ModelCalls:
                 output_tokens=usage.output_tokens,
                 all_tokens=usage.input_tokens + usage.output_tokens,
             )
+            await keep(completion)
         return completion
 
     async def _attempt(self, request: ModelRequest, meter: UsageMeter) -> Completion:

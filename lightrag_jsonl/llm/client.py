@@ -6,6 +6,7 @@ import itertools
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 from typing import Protocol
 from weakref import WeakValueDictionary
@@ -254,7 +255,7 @@ class ModelClient:
             )
             paid = UsageMeter(meter)
             if completion is None or not cached:
-                completion = await self._call(calls, request, key, paid)
+                completion = await calls.call(request, paid, partial(self._keep, request, key))
         return ModelReply(
             messages=request.messages,
             completion=completion,
@@ -263,17 +264,13 @@ class ModelClient:
             usage=paid.spent,
         )
 
-    async def _call(
-        self, calls: ModelCalls, request: ModelRequest, key: bytes, meter: UsageMeter
-    ) -> Completion:
-        """The model's answer, called in turn, and stored."""
-        completion = await calls.call(request, meter)
+    async def _keep(self, request: ModelRequest, key: bytes, completion: Completion) -> None:
+        """Store an answer, also if it is waited for no more: a reader who leaves may ask the same again."""
         try:
             await self._store(request, key, completion)
-        except asyncio.CancelledError:  # a reader who leaves may ask the same again
+        except asyncio.CancelledError:
             await self._store(request, key, completion)
             raise
-        return completion
 
     async def _store(self, request: ModelRequest, key: bytes, completion: Completion) -> None:
         """Store a complete answer; a failure to store loses no answer to a question."""

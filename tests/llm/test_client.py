@@ -93,6 +93,32 @@ async def test_another_request_is_another_answer() -> None:
     assert len(other.requests) == 1
 
 
+async def test_no_call_begins_before_an_answer_is_kept() -> None:
+    """However slow the store is, a kill loses no more answers than calls may be in flight."""
+
+    class SlowCache(MemoryCache):
+        may_store = asyncio.Event()
+
+        async def put(
+            self, key: bytes, completion: Completion, document: str | None = None
+        ) -> None:
+            await self.may_store.wait()
+            await super().put(key, completion, document)
+
+    cache = SlowCache()
+    client, llm = make_client(lambda request: "x", cache, limit=2)
+    asked = [
+        asyncio.create_task(client.text("extract-graph", {"text": f"Ann met {name}."}))
+        for name in ("Bo", "Cid", "Dee", "Eve")
+    ]
+    for _ in range(50):  # as far as they come
+        await asyncio.sleep(0)
+    assert len(llm.requests) == 2
+    cache.may_store.set()
+    await asyncio.gather(*asked)
+    assert len(llm.requests) == len(cache.answers) == 4
+
+
 def test_a_key_depends_on_the_request_alone() -> None:
     """It never changes for a release: cached answers are found again by it."""
     key = request_key("gpt-ü", [Message("user", "中文\u2028😀")], "jsonl", 7)

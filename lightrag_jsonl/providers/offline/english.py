@@ -84,7 +84,7 @@ def english_names(text: str, spans: Spans) -> list[Phrase]:
     a name if it is no ordinary word, or if the text has it with a capital elsewhere more often than
     without. A name may go on in the next line, but not from a line of nothing else: a heading, or a list.
     """
-    spans = [part for span in spans for part in _without_name_lines(text, *span)]
+    spans = [part for start, end in spans for part in _without_name_lines(text, start, end)]
     without_years = _YEAR_WITH_ERA.sub(lambda year: "," * len(year[0]), text)
     return without_overlap([*title_phrases(text, spans), *_capitalized_names(without_years, spans)])
 
