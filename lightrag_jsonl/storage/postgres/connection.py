@@ -170,7 +170,8 @@ def our_errors(address: DatabaseURL) -> Iterator[None]:
     try:
         yield
     except psycopg.Error as error:
-        text = address.without_passwords(" ".join(str(error).split()))
+        message = error.diag.message_primary or str(error)  # without the statement
+        text = address.without_passwords(" ".join(message.split()))
         for psycopg_error, storage_error, words in ERRORS[:-1]:
             if isinstance(error, psycopg_error):
                 raise storage_error(f"{address} {words.format(text)}") from error
