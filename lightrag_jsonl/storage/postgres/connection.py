@@ -6,6 +6,7 @@ import os
 import re
 import socket
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 import psycopg
@@ -37,6 +38,8 @@ SETTINGS = {  # of each session
     "tcp_keepalives_interval": "10",
     "tcp_keepalives_count": "3",
 }
+
+SET = "set_config(%s, %s, false)"
 
 UNREACHABLE = "cannot be reached ({}): check the address, and that the server runs"
 TIMED_OUT = (
@@ -156,8 +159,8 @@ def configure(
         "lock_timeout": _milliseconds(limits.lock_timeout),
         "statement_timeout": _milliseconds(statement_timeout),
     }
-    for setting, value in values.items():
-        connection.execute("SELECT set_config(%s, %s, false)", (setting, value))
+    names_and_values = list(chain.from_iterable(values.items()))
+    connection.execute(f"SELECT {', '.join([SET] * len(values))}", names_and_values)
     register_vector(connection)
     register_vector_lists(connection)
     connection.cursor_factory = psycopg.RawCursor

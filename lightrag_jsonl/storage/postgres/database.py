@@ -82,6 +82,7 @@ TABLES_OF = """SELECT relname FROM pg_class WHERE relkind = 'r'
 REFER_AT_ONCE = ("trace_events", "saved_rows")  # the references of all others wait for the commit
 COPY_SCHEMA = "copy-"
 LOCK = "SELECT pg_advisory_lock($1, hashtext($2))"
+UNLOCK = "SELECT pg_advisory_unlock($1, hashtext($2))"
 TRY_LOCK = "SELECT pg_try_advisory_lock($1, hashtext($2))"
 SESSION = "SELECT pg_backend_pid()"
 HAS_SCHEMA = "SELECT to_regnamespace(quote_ident(%s)) IS NOT NULL"
@@ -119,6 +120,7 @@ class PostgresStore(Store):
         self._writer: psycopg.Connection[Any] | None = None  # once there was a transaction
         self._lock: psycopg.Connection[Any] | None = None  # holds the right to write
         self._lock_session: int | None = None
+        self._unused_lock: psycopg.Connection[Any] | None = None  # without the right
         self._lock_generation = -1  # as this process, which has the right to write, left it
         self._pool_error: psycopg.Error | None = None  # of the last connection for reading
         self._listener: CommitListener | None = None
@@ -280,7 +282,9 @@ class PostgresStore(Store):
         self._check_writable()
         keys = (WRITER, self._address.index)
         milliseconds = int(min(max(1_000 * timeout, 1), LONGEST_WAIT))
-        with our_errors(self._address), contextlib.closing(self._connect()) as connection:
+        with our_errors(self._address), contextlib.ExitStack() as closing_lock:
+            connection = self._take_lock_connection()
+            closing_lock.callback(connection.close)
             connection.execute(f"SET lock_timeout = {milliseconds}")
             try:
                 connection.execute(LOCK, keys)
@@ -291,15 +295,33 @@ class PostgresStore(Store):
                     f"{self._address} is being written to by {holder}; wait for it, or stop it "
                     "(readers may go on)"
                 ) from error
+            closing_lock.pop_all()
             self._lock = connection
-            self._lock_session = _session_id(connection)
             try:
+                self._lock_session = _session_id(connection)
                 self._lock_generation = self._generation(connection)
                 yield
             finally:
                 lock = self._lock
                 self._lock = None
-                lock.close()
+                self._release(lock)
+
+    def _take_lock_connection(self) -> psycopg.Connection[Any]:
+        """The connection that the last lock has left, or a new one, which takes 7 ms."""
+        connection = self._unused_lock
+        self._unused_lock = None
+        if connection is None or _session_id(connection) is None:
+            connection = self._connect()
+        return connection
+
+    def _release(self, lock: psycopg.Connection[Any]) -> None:
+        """Release the right to write; the connection is kept for the next time, unless it is lost or another is kept."""
+        with contextlib.suppress(psycopg.Error):
+            lock.execute(UNLOCK, (WRITER, self._address.index))
+            if self._unused_lock is None:
+                self._unused_lock = lock
+        if self._closed or self._unused_lock is not lock:
+            lock.close()
 
     @contextlib.contextmanager
     def jobs_lock(self) -> Iterator[Callable[[], bool]]:
@@ -375,9 +397,11 @@ class PostgresStore(Store):
         """Release everything; further calls raise `StorageError`."""
         with self._write_lock:
             self._closed = True
-            if self._writer is not None:
-                self._writer.close()
-                self._writer = None
+            for connection in (self._writer, self._unused_lock):
+                if connection is not None:
+                    connection.close()
+            self._writer = None
+            self._unused_lock = None
         if self._listener is not None:
             self._listener.close()
         self._pool.close()
