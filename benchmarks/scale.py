@@ -1,4 +1,4 @@
-"""What 10 thousand, 1 million and 100 million chunks cost: python -m benchmarks.scale [--markdown]
+"""What 10 thousand, 1 million and 10 million chunks cost: python -m benchmarks.scale [--markdown]
 
 Builds two small indexes from bench-2wiki-corpus (several passages make a chunk of about a thousand
 tokens), without a model: language rules extract, the hashing embedder embeds. Measures each, and
@@ -28,7 +28,7 @@ from lightrag_jsonl.testing import HashEmbedder, ScriptedLLM
 from lightrag_jsonl.tools.estimate import estimate
 
 SIZES = (200, 600)
-TARGETS = (10_000, 1_000_000, 100_000_000)
+TARGETS = (10_000, 1_000_000, 10_000_000)
 PASSAGES = 10  # in a chunk
 DIM = 384
 QUESTIONS = 30

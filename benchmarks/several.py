@@ -3,7 +3,8 @@
 The passages are dealt out to parts of the given shares. Prints one JSON object on stdout: recall of supporting
 passages by mode, the CPU time of a question in several indexes relative to one, and how often both find the same
 ten passages. With `--chunks`, what questions cost in four indexes and in one, of a generated corpus of so many chunks: CPU
-of the first context and of later ones, and memory, each in a process of its own.
+of the first context and of later ones, and memory, each in a process of its own; and the recall of the passages that relate
+the two names of a question.
 """
 
 import argparse
@@ -28,6 +29,7 @@ from lightrag_jsonl.core.types import Mode
 
 MODES: tuple[Mode, ...] = ("naive", "local", "global", "hybrid", "mix")
 RECALL_AT = (2, 5, 10)
+FIRST = 10  # passages that are compared
 PARTS = 4  # of a generated corpus
 ROUNDS = 3  # of measuring CPU time, one index and several in turn; the best counts
 
@@ -88,6 +90,7 @@ def _costs(chunks: int, root: Path) -> dict[str, Figures]:
     for part in parts:
         _run("build", several / part.stem, part)
     figures: dict[str, Figures] = {}
+    found: dict[str, dict[str, list[list[str]]]] = {}
     for name, system in (("one", "ours"), ("several", "several")):
         cold = _run("cold", root / name, corpus, system=system)
         asked = _run("ask", root / name, corpus, system=system)
@@ -96,6 +99,15 @@ def _costs(chunks: int, root: Path) -> dict[str, Figures]:
             "first_context_cpu_s": cold["cold_first_context_cpu_s"],
             "peak_mb": asked["ask_peak_rss_mb"],
             "cpu_ms": cpu_ms,
+        }
+        answers = _run("find", root / name, corpus, system=system)
+        found[name] = answers["found"]
+    for mode in found["one"]:
+        lists = found["one"][mode], found["several"][mode]
+        recalls = [_recall(answers["stated"], ids, FIRST) for ids in lists]
+        figures.setdefault("found", {})[mode] = {
+            f"recall@{FIRST}": [round(100 * recall, 1) for recall in recalls],
+            f"same {FIRST}": round(100 * _shared(*lists), 1),
         }
     return figures
 
@@ -136,17 +148,15 @@ def _row(
         name: [_found(rag, question, mode) for question in questions]
         for name, rag in (("one", one), ("several", several))
     }
-    same = [
-        len({*first[:10]} & {*second[:10]}) / max(len(first[:10]), 1)
-        for first, second in zip(found["one"], found["several"], strict=True)
-    ]
+    supporting = [question.supporting for question in questions]
     recalls = {
-        f"{name} @{count}": round(100 * _recall(questions, found[name], count), 1)
+        f"{name} @{count}": round(100 * _recall(supporting, found[name], count), 1)
         for count in RECALL_AT
         for name in found
     }
+    same = round(100 * _shared(found["one"], found["several"]), 1)
     cpu_ratio = round(min(seconds["several"]) / min(seconds["one"]), 2)
-    return {**recalls, "same 10": round(100 * mean(same), 1), "CPU": cpu_ratio}
+    return {**recalls, f"same {FIRST}": same, "CPU": cpu_ratio}
 
 
 def _found(rag: LightRAG, question: Question, mode: Mode) -> list[str]:
@@ -155,11 +165,21 @@ def _found(rag: LightRAG, question: Question, mode: Mode) -> list[str]:
     return [chunk.document_id for chunk in context.chunks]
 
 
-def _recall(questions: Sequence[Question], found: Sequence[Sequence[str]], count: int) -> float:
+def _recall(
+    supporting: Sequence[Sequence[str]], found: Sequence[Sequence[str]], count: int
+) -> float:
     """The share of the supporting passages among the first so many found."""
     return mean(
-        len({*question.supporting} & {*ids[:count]}) / len(question.supporting)
-        for question, ids in zip(questions, found, strict=True)
+        len({*needed} & {*ids[:count]}) / len(needed)
+        for needed, ids in zip(supporting, found, strict=True)
+    )
+
+
+def _shared(one: Sequence[Sequence[str]], several: Sequence[Sequence[str]]) -> float:
+    """The share of the first passages of one index that are among the first of several."""
+    return mean(
+        len({*first[:FIRST]} & {*second[:FIRST]}) / max(len(first[:FIRST]), 1)
+        for first, second in zip(one, several, strict=True)
     )
 
 

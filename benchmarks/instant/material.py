@@ -4,6 +4,7 @@ import json
 import re
 import time
 import zlib
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -39,10 +40,11 @@ class Paper:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question about two related names."""
+    """A question about two related names, and the pieces in which they are related."""
 
     text: str
     names: tuple[str, str]
+    pieces: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -91,6 +93,9 @@ class System(Protocol):
     def context(self, asked: Asked, mode: str) -> int:
         """The number of characters in the context for a model."""
 
+    def pieces(self, asked: Asked, mode: str) -> list[str]:
+        """The pieces found, best first."""
+
     def counts(self) -> tuple[int, int]:
         """The numbers of stored entities and relations."""
 
@@ -137,12 +142,21 @@ def read(path: Path) -> Material:
 def _questions(papers: Iterable[Paper], found: Mapping[str, Rows]) -> Iterator[Asked]:
     """Questions about pairs of related names, spread evenly over the corpus."""
     texts = [page for paper in papers for page in paper.pages]
+    pieces: dict[frozenset[str], list[str]] = defaultdict(list)  # by pairs of names
+    for text in texts:
+        for pair in dict.fromkeys(frozenset(ends) for ends in _related(found[text])):
+            pieces[pair].append(text)
     for number in range(QUESTIONS):
-        rows = found[texts[number * len(texts) // QUESTIONS]]
-        relation = next(row for row in rows if row["type"] == "relationship")
-        one, other = relation["source"], relation["target"]
+        one, other = next(_related(found[texts[number * len(texts) // QUESTIONS]]))
         text = f"Note {number}: where did {one} meet {other}?"
-        yield Asked(text, (one, other))
+        yield Asked(text, (one, other), tuple(pieces[frozenset((one, other))]))
+
+
+def _related(rows: Rows) -> Iterator[tuple[str, str]]:
+    """The names of each relation."""
+    for row in rows:
+        if row["type"] == "relationship":
+            yield row["source"], row["target"]
 
 
 # ── the fakes ───────────────────────────────────────────────────────────────────

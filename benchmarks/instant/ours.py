@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.instant.material import DIM, THEME, Asked, Material, Paper, Replies, WordVectors
-from lightrag_jsonl import Completion, Document, LightRAG, Message, QueryParam, Usage
+from lightrag_jsonl import Completion, Context, Document, LightRAG, Message, QueryParam, Usage
 
 NOTHING = '{"type":"done","entities":0,"relationships":0}'
 
@@ -40,8 +40,14 @@ class Ours:
         self._rag.delete(paper_id)
 
     def context(self, asked: Asked, mode: Any) -> int:
+        return len(self._retrieved(asked, mode).prompt)
+
+    def pieces(self, asked: Asked, mode: Any) -> list[str]:
+        return [chunk.text for chunk in self._retrieved(asked, mode).chunks]
+
+    def _retrieved(self, asked: Asked, mode: Any) -> Context:
         param = QueryParam(mode=mode, ll_keywords=asked.names, hl_keywords=(THEME,))
-        return len(self._rag.retrieve(asked.text, param).prompt)
+        return self._rag.retrieve(asked.text, param)
 
     def answer(self, asked: Asked) -> str:
         """The answer to a question, in the mode mix."""

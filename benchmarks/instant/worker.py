@@ -5,7 +5,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
@@ -128,12 +128,29 @@ def ask(opener: Open, folder: Path, material: Material) -> Figures:
     }
 
 
+def find(opener: Open, folder: Path, material: Material) -> Figures:
+    """The beginnings of the pieces found in every mode, for each question, and of those that state it."""
+    system = opener(folder, material)
+    found = {
+        mode: [_beginnings(system.pieces(asked, mode)) for asked in material.questions]
+        for mode in system.modes
+    }
+    system.close()
+    return {"found": found, "stated": [_beginnings(asked.pieces) for asked in material.questions]}
+
+
 PARTS: dict[str, Callable[[Open, Path, Material], Figures]] = {
     "build": build,
     "change": change,
     "cold": cold,
     "ask": ask,
+    "find": find,
 }
+
+
+def _beginnings(pieces: Sequence[str]) -> list[str]:
+    """ "Note 7" of each piece."""
+    return [piece.partition(".")[0] for piece in pieces]
 
 
 def _used(work: Callable[[], None], material: Material) -> dict[str, float]:

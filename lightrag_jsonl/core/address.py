@@ -1,6 +1,7 @@
 """Where an index is: in a folder, or in a schema of a PostgreSQL database; or where several are."""
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,8 @@ from urllib.parse import SplitResult, quote, unquote, urlsplit
 from lightrag_jsonl.core.errors import ConfigError
 
 URL_PREFIXES = ("postgresql://", "postgres://")
+# What looks like a URL: it is no folder, also if it is none of ours.
+URL = re.compile(r"\s*(?:postgres(?:ql)?:|[a-z][a-z0-9+.-]*://)", re.IGNORECASE)
 DEFAULT_INDEX = "lightrag"
 LONGEST_INDEX = 63  # bytes of a name in PostgreSQL
 SECRETS = ("password", "sslpassword")
@@ -110,17 +113,27 @@ AddressArgument: TypeAlias = str | Address | Sequence[str | Path | DatabaseURL]
 
 
 def as_address(address: AddressArgument) -> Address:
-    """The folder or the database of an address, or of several addresses; `ConfigError` for a wrong parameter,
-    for a reserved or too long name, or if one of several is named twice.
+    """The folder or the database of an address, or of several addresses; `ConfigError` for a wrong parameter, for
+    the URL of something else, for a reserved or too long name, or if one of several is named twice.
     """
     if isinstance(address, DatabaseURL | IndexGroup):
         return address
     if not isinstance(address, str | Path):
         return _joined_address(address)
-    if not isinstance(address, str) or not address.startswith(URL_PREFIXES):
+    if not isinstance(address, str) or not URL.match(address):
         return Path(address)
-    url = _split(address.strip())
+    address = address.strip()
+    if not address.startswith(URL_PREFIXES):
+        scheme = address.partition(":")[0]
+        raise ConfigError(
+            f"{scheme}: is not the beginning of an index: it is in a folder, or at postgresql://…"
+        )
+    url = _split(address)
     query = _parameters(url.query)
+    names = [name for name, _ in query]
+    for name in OWN_PARAMETERS:
+        if names.count(name) > 1:
+            raise ConfigError(f"?{name} is given twice: leave one out")
     own = {name: value for name, value in query if name in OWN_PARAMETERS}
     index = own.get("index", DEFAULT_INDEX)
     graph = own.get("graph", GRAPHS[0])

@@ -1,6 +1,7 @@
 """Opens an index with models by name: names come from the folder, addresses and keys from the user."""
 
 import json
+import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -43,7 +44,7 @@ def index_arguments(
     folder = setup.working_dir
     recorded = recorded_settings(folder)
     if recorded is None and not create:
-        advice = f"make one with: lightrag-jsonl insert -w {folder} FILES"
+        advice = f"make one with: lightrag-jsonl insert -w {shlex.quote(str(folder))} FILES"
         raise StorageError(f"no index in {folder}; {advice}", path=str(folder))
     if recorded is None:
         forget_addresses(folder)  # of an earlier index in this place

@@ -124,7 +124,7 @@ def test_the_benchmark_measures_a_lost_node(
     texts = [{"title": one.id, "text": one.text} for one in documents("en", 5)]
     corpus.write_bytes(gzip.compress(json.dumps(texts).encode()))
     monkeypatch.setenv("LIGHTRAG_JSONL_DATA", str(tmp_path))
-    nodes = iter(nodes_of(cluster, 2))
+    nodes = iter(nodes_of(cluster, 3))
     monkeypatch.setattr("ray.cluster_utils.Cluster", lambda *_, **__: cluster)
     monkeypatch.setattr(cluster, "add_node", lambda **_: next(nodes))
     monkeypatch.setattr(cluster, "shutdown", lambda: None)  # further tests use it
@@ -133,7 +133,9 @@ def test_the_benchmark_measures_a_lost_node(
     benchmark.main()
     figures = json.loads(capsys.readouterr().out)
     assert figures["benchmark"] == "cluster" and figures["node"]["passages"] == 5
-    assert figures["node"]["graph_equal"] and len(cluster.worker_nodes) == 1
+    assert figures["node"]["graph_equal"] and len(cluster.worker_nodes) == 2
+    for reported, there in figures["node"]["reported_and_there"].values():
+        assert reported == there > 0
 
 
 def test_summaries_that_a_lost_driver_owed_are_written(tmp_path: Path, cluster: Any) -> None:

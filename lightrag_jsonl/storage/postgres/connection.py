@@ -6,6 +6,7 @@ import os
 import re
 import socket
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 import psycopg
@@ -38,6 +39,8 @@ SETTINGS = {  # of each session
     "tcp_keepalives_count": "3",
 }
 
+SET = "set_config(%s, %s, false)"
+
 UNREACHABLE = "cannot be reached ({}): check the address, and that the server runs"
 TIMED_OUT = (
     "took longer than the address allows ({}): ask again when the server is less busy, or raise "
@@ -51,34 +54,45 @@ TOO_MANY = (
     "has no connection left ({}): lower &pool_size in the addresses of its processes, put PgBouncer in "
     "session mode before it, or raise max_connections"
 )
+POOLED = (
+    "is behind a pooler that changes sessions between transactions ({}): set pool_mode = session in "
+    "PgBouncer, or connect directly"
+)
 NO_EXTENSION = (
     "has no pgvector 0.8 or newer{}: install it, and run as a superuser in this database: "
     "CREATE EXTENSION vector"
 )
-# What the server says to a new connection comes as a text without a code: the beginnings of its reasons,
+# What the server or libpq says to a new connection comes as a text without a code: patterns of its reasons,
 # what to do, and whether waiting helps.
-CONNECTION_ERRORS: tuple[tuple[tuple[str, ...], str, bool], ...] = (
-    (("too many connections", "too many clients", "connection slots"), TOO_MANY, True),
+CONNECTION_ERRORS = (
+    (r"too many (connections|clients)|connection slots", TOO_MANY, True),
     (
-        ("is starting up", "in recovery mode", "not yet accepting"),
+        r"is starting up|in recovery mode|not yet accepting",
         "is starting ({}): try again in a minute",
         True,
     ),
     (
-        ("is shutting down", "administrator command"),
+        r"is shutting down|administrator command",
         "is being stopped ({}): try again when the server runs again",
         True,
     ),
     (
-        ("password authentication failed", "no password supplied", "pg_hba.conf"),
-        "lets nobody in with this login ({}): check user and password (PGPASSWORD, ~/.pgpass), and the "
-        "server's pg_hba.conf",
+        r'database "[^"]*" does not exist|no such database',
+        "names a database that is not there ({}): make it with createdb, or correct the address",
         False,
     ),
-)
-NO_DATABASE = re.compile(r'database "[^"]*" does not exist')
-MISSING_DATABASE = (
-    "names a database that is not there ({}): make it with createdb, or correct the address"
+    (
+        r'authentication failed|no password supplied|pg_hba\.conf|role "[^"]*" (does not exist|is not permitted)'
+        r"|no such user|permission denied for database",
+        "lets nobody in with this login ({}): check user and password (PGPASSWORD, ~/.pgpass), and the "
+        "server's roles and pg_hba.conf",
+        False,
+    ),
+    (
+        r"invalid [a-z_ ]*value|bad value for",
+        "has a parameter with a wrong value ({}): correct the address",
+        False,
+    ),
 )
 EXTENSION_SCHEMA = """SELECT nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
     WHERE extname = 'vector'"""
@@ -89,6 +103,8 @@ ERRORS: tuple[tuple[type[psycopg.Error], type[StorageError], str], ...] = (
     (errors.LockNotAvailable, LockedError, TABLE_LOCKED),
     (errors.QueryCanceled, TimedOutError, TIMED_OUT),
     (errors.TooManyConnections, UnavailableError, TOO_MANY),
+    (errors.DuplicatePreparedStatement, StorageError, POOLED),
+    (errors.InvalidSqlStatementName, StorageError, POOLED),
     (errors.InsufficientPrivilege, StorageError, REFUSED),
     (errors.ReadOnlySqlTransaction, StorageError, REFUSED),
     (errors.DiskFull, StorageError, FULL),
@@ -143,8 +159,8 @@ def configure(
         "lock_timeout": _milliseconds(limits.lock_timeout),
         "statement_timeout": _milliseconds(statement_timeout),
     }
-    for setting, value in values.items():
-        connection.execute("SELECT set_config(%s, %s, false)", (setting, value))
+    names_and_values = list(chain.from_iterable(values.items()))
+    connection.execute(f"SELECT {', '.join([SET] * len(values))}", names_and_values)
     register_vector(connection)
     register_vector_lists(connection)
     connection.cursor_factory = psycopg.RawCursor
@@ -170,7 +186,8 @@ def our_errors(address: DatabaseURL) -> Iterator[None]:
     try:
         yield
     except psycopg.Error as error:
-        text = address.without_passwords(" ".join(str(error).split()))
+        message = error.diag.message_primary or str(error)  # without the statement
+        text = address.without_passwords(" ".join(message.split()))
         for psycopg_error, storage_error, words in ERRORS[:-1]:
             if isinstance(error, psycopg_error):
                 raise storage_error(f"{address} {words.format(text)}") from error
@@ -190,11 +207,9 @@ def _connection_error(
 ) -> StorageError:
     """The error of a connection that was not made, or was lost."""
     for reasons, words, passes in CONNECTION_ERRORS:
-        if any(reason in text for reason in reasons):
+        if re.search(reasons, text):
             error_class = UnavailableError if passes else StorageError
             return error_class(f"{address} {words.format(text)}")
-    if NO_DATABASE.search(text):
-        return StorageError(f"{address} {MISSING_DATABASE.format(text)}")
     if error.sqlstate is None:  # nothing came from the server
         return UnavailableError(f"{address} {UNREACHABLE.format(text)}")
     return StorageError(f"{address} {text}")

@@ -26,6 +26,7 @@ from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.storage.postgres.connection import (
     EXTENSION_SCHEMA,
     NO_EXTENSION,
+    POOLED,
     configure,
     connect,
     connection_arguments,
@@ -71,7 +72,7 @@ TABLES = """SELECT count(*) AS tables,
     FROM pg_class WHERE relkind = 'r' AND relnamespace = to_regnamespace(quote_ident(%(index)s))"""
 READ_ONLY = """SELECT current_setting('transaction_read_only')::boolean
     OR NOT has_table_privilege('documents', 'INSERT')"""
-INDEX_TABLES = "relkind = 'r' AND relnamespace = current_schema()::regnamespace"
+INDEX_TABLES = "relkind = 'r' AND relnamespace = quote_ident(current_schema())::regnamespace"
 SIZE = f"""SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint
     FROM pg_class WHERE {INDEX_TABLES}"""
 TABLE_LIST = f"SELECT relname FROM pg_class WHERE {INDEX_TABLES}"
@@ -81,7 +82,9 @@ TABLES_OF = """SELECT relname FROM pg_class WHERE relkind = 'r'
 REFER_AT_ONCE = ("trace_events", "saved_rows")  # the references of all others wait for the commit
 COPY_SCHEMA = "copy-"
 LOCK = "SELECT pg_advisory_lock($1, hashtext($2))"
+UNLOCK = "SELECT pg_advisory_unlock($1, hashtext($2))"
 TRY_LOCK = "SELECT pg_try_advisory_lock($1, hashtext($2))"
+SESSION = "SELECT pg_backend_pid()"
 HAS_SCHEMA = "SELECT to_regnamespace(quote_ident(%s)) IS NOT NULL"
 TRANSACTION_ID = "SELECT pg_current_xact_id_if_assigned()::text"
 OUTCOME = "SELECT pg_xact_status($1::text::xid8)"
@@ -116,7 +119,10 @@ class PostgresStore(Store):
         self._address = address
         self._writer: psycopg.Connection[Any] | None = None  # once there was a transaction
         self._lock: psycopg.Connection[Any] | None = None  # holds the right to write
+        self._lock_session: int | None = None
+        self._unused_lock: psycopg.Connection[Any] | None = None  # without the right
         self._lock_generation = -1  # as this process, which has the right to write, left it
+        self._pool_error: psycopg.Error | None = None  # of the last connection for reading
         self._listener: CommitListener | None = None
         self._listener_lock = threading.Lock()
         with our_errors(address), contextlib.closing(connect(address)) as connection:
@@ -128,9 +134,18 @@ class PostgresStore(Store):
             num_workers=1,
             timeout=WAIT_SECONDS,
             kwargs=connection_arguments(address),
-            configure=lambda connection: configure(connection, address),
+            configure=self._configure_for_reading,
             open=True,
         )
+
+    def _configure_for_reading(self, connection: psycopg.Connection[Any]) -> None:
+        """Set up a connection of the pool, which keeps trying if this fails."""
+        self._pool_error = None
+        try:
+            configure(connection, self._address)
+        except psycopg.Error as error:
+            self._pool_error = error
+            raise
 
     @staticmethod
     def has_index(address: DatabaseURL) -> bool:
@@ -165,6 +180,8 @@ class PostgresStore(Store):
             try:
                 connection = self._pool.getconn()
             except PoolTimeout as error:
+                if self._pool_error is not None:
+                    raise self._pool_error from error
                 connect(self._address).close()  # raises why there is none
                 message = POOL_IS_USED.format(self._address.limits.pool_size, WAIT_SECONDS)
                 raise UnavailableError(f"{self._address}: {message}") from error
@@ -265,7 +282,9 @@ class PostgresStore(Store):
         self._check_writable()
         keys = (WRITER, self._address.index)
         milliseconds = int(min(max(1_000 * timeout, 1), LONGEST_WAIT))
-        with our_errors(self._address), contextlib.closing(self._connect()) as connection:
+        with our_errors(self._address), contextlib.ExitStack() as closing_lock:
+            connection = self._take_lock_connection()
+            closing_lock.callback(connection.close)
             connection.execute(f"SET lock_timeout = {milliseconds}")
             try:
                 connection.execute(LOCK, keys)
@@ -276,14 +295,33 @@ class PostgresStore(Store):
                     f"{self._address} is being written to by {holder}; wait for it, or stop it "
                     "(readers may go on)"
                 ) from error
+            closing_lock.pop_all()
             self._lock = connection
             try:
+                self._lock_session = _session_id(connection)
                 self._lock_generation = self._generation(connection)
                 yield
             finally:
                 lock = self._lock
                 self._lock = None
-                lock.close()
+                self._release(lock)
+
+    def _take_lock_connection(self) -> psycopg.Connection[Any]:
+        """The connection that the last lock has left, or a new one, which takes 7 ms."""
+        connection = self._unused_lock
+        self._unused_lock = None
+        if connection is None or _session_id(connection) is None:
+            connection = self._connect()
+        return connection
+
+    def _release(self, lock: psycopg.Connection[Any]) -> None:
+        """Release the right to write; the connection is kept for the next time, unless it is lost or another is kept."""
+        with contextlib.suppress(psycopg.Error):
+            lock.execute(UNLOCK, (WRITER, self._address.index))
+            if self._unused_lock is None:
+                self._unused_lock = lock
+        if self._closed or self._unused_lock is not lock:
+            lock.close()
 
     @contextlib.contextmanager
     def jobs_lock(self) -> Iterator[Callable[[], bool]]:
@@ -294,7 +332,8 @@ class PostgresStore(Store):
             if not is_free:
                 raise LockedError(f"another server does the jobs of {self._address}")
 
-            yield lambda: _is_alive(connection)
+            session = _session_id(connection)
+            yield lambda: _session_id(connection) == session
 
     def _generation(self, connection: psycopg.Connection[Any]) -> int:
         return StoreView(PostgresDialect(connection)).generation
@@ -358,9 +397,11 @@ class PostgresStore(Store):
         """Release everything; further calls raise `StorageError`."""
         with self._write_lock:
             self._closed = True
-            if self._writer is not None:
-                self._writer.close()
-                self._writer = None
+            for connection in (self._writer, self._unused_lock):
+                if connection is not None:
+                    connection.close()
+            self._writer = None
+            self._unused_lock = None
         if self._listener is not None:
             self._listener.close()
         self._pool.close()
@@ -373,10 +414,16 @@ class PostgresStore(Store):
     def _check_lock(self, view: StoreView) -> None:
         """Refuse to write under a lock whose connection was lost, unless nobody has written since.
 
-        `LockedError` if another process has: nothing was written then.
+        `LockedError` if another process has, `StorageError` if a pooler has left the lock to others: nothing
+        was written then.
         """
-        if self._lock is None or _is_alive(self._lock):
+        if self._lock is None:
             return
+        session = _session_id(self._lock)
+        if session == self._lock_session:
+            return
+        if session is not None:
+            raise StorageError(f"{self._address} {POOLED.format('the lock was left to others')}")
         with contextlib.ExitStack() as closing_lock:
             lock = closing_lock.enter_context(contextlib.closing(self._connect()))
             (is_free,) = only_column(lock.execute(TRY_LOCK, (WRITER, self._address.index)))
@@ -385,6 +432,7 @@ class PostgresStore(Store):
             closing_lock.pop_all()
         self._lock.close()
         self._lock = lock
+        self._lock_session = _session_id(lock)
 
     def _open(self, connection: psycopg.Connection[Any], *, create: bool) -> bool:
         """Check or create the schema; whether the index can only be read."""
@@ -425,13 +473,16 @@ def _is_ours(connection: psycopg.Connection[Any], address: DatabaseURL) -> bool:
     return True
 
 
-def _is_alive(connection: psycopg.Connection[Any]) -> bool:
-    """Whether a connection, and with it what it has locked, is still there."""
+def _session_id(connection: psycopg.Connection[Any]) -> int | None:
+    """The session of a connection, which holds what it has locked; None if it is lost.
+
+    Through a pooler that changes sessions between transactions it is another one when the first is in use.
+    """
     try:
-        connection.execute("SELECT 1")
-    except psycopg.Error:
-        return False
-    return True
+        (session,) = only_column(connection.execute(SESSION))
+    except psycopg.OperationalError:
+        return None
+    return int(session)
 
 
 def _is_in_transaction(connection: psycopg.Connection[Any]) -> bool:

@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Callable
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 import psycopg
 import pytest
@@ -28,6 +28,7 @@ def run(url: str, *statements: str) -> None:
         ("pool_sise=3", "did you mean pool_size"),
         ("pool_size=many", "pool_size='many' must be a whole number"),
         ("lock_timeout=-1", "lock_timeout='-1' must be a number of seconds"),
+        ("graph=database&graph=memory", "graph is given twice"),
     ],
 )
 def test_a_wrong_parameter_is_named(url: Url, parameter: str, words: str) -> None:
@@ -44,6 +45,40 @@ def test_a_url_keeps_its_values() -> None:
     parts = psycopg.conninfo.conninfo_to_dict(address.uri)
     assert parts["host"] == "/my dir" and parts["options"] == "-c a=b"
     assert parts["application_name"] == "a+b" == unquote("a%2Bb")
+
+
+@pytest.mark.parametrize("name", ["My Books", 'of "1984"', "图书", "sELECT", "a'b\\c", "%20"])
+def test_an_index_of_any_name(url: Url, name: str) -> None:
+    """What can be the name of a schema, with spaces, capitals, quotes or in another script, is written and read."""
+    address = f"{url('x').rpartition('=')[0]}={quote(name, safe='')}"
+    with LightRAG(address) as rag:
+        rag.insert("Ann met Bob in Paris.")
+        assert "Paris" in rag.query("Where did Ann meet Bob?").text
+        assert rag.status().bytes_on_disk and rag.admin.check(full=True) == []
+        rag.admin.vacuum()
+        rag.admin.snapshot("before")
+        assert len(rag.admin.snapshots()) == 1
+        rag.delete(rag.documents()[0].id)
+        assert rag.documents() == ()
+    run(address, f'DROP SCHEMA "{name.replace(chr(34), 2 * chr(34))}" CASCADE')
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "mysql://root@host/db",
+        "https://host/db",
+        "POSTGRESQL://host/db",
+        "postgresql+psycopg://host/db",
+        "postgresql:/host/db",
+        "postgresql:library",
+        " sqlite:///kb",
+    ],
+)
+def test_the_url_of_something_else_is_no_folder(address: str) -> None:
+    """An insert would make folders of that name."""
+    with pytest.raises(ConfigError, match="in a folder, or at postgresql://"):
+        as_address(address)
 
 
 def test_a_schema_made_by_the_owner_is_enough(url: Url) -> None:
@@ -85,6 +120,13 @@ def test_a_missing_database_and_a_full_server_are_told(url: Url) -> None:
     missing = url("none").replace("/postgres?", "/nowhere?")
     with pytest.raises(StorageError, match="createdb"):
         open_store(as_address(missing))
+    for login in ("//nobody_of_that_name:", "//kb_no_login:"):
+        run(url("none"), "DROP ROLE IF EXISTS kb_no_login", "CREATE ROLE kb_no_login")
+        with pytest.raises(StorageError, match="lets nobody in") as caught:
+            open_store(as_address(url("none").replace("//postgres:", login)))
+        assert not isinstance(caught.value, UnavailableError)
+    with pytest.raises(StorageError, match="wrong value"):
+        open_store(as_address(f"{url('none')}&sslmode=maybe"))
     run(url("full"), "CREATE ROLE kb_full LOGIN CONNECTION LIMIT 0")
     try:
         with pytest.raises(UnavailableError, match="pool_size"):

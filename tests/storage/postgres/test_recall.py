@@ -13,18 +13,20 @@ from lightrag_jsonl.providers.offline.embedder import hash_vectors
 from lightrag_jsonl.storage.opening import open_store
 from lightrag_jsonl.storage.postgres import vectors as postgres_vectors
 
-LIMIT = 2_000  # in place of 100,000
-RELATIONS = 8_000
+LIMIT = 50_000  # in place of 100,000
+RELATIONS = (
+    60_000  # of as many, a search finds .93 with pgvector's 16 links, and .97 with those made here
+)
 SHIPPED_DIM = 1_024
 RECALL = 0.95
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(3_600)
 def test_the_recall_of_relations_above_the_limit(
     url: Callable[[object], str], shared_data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of the best 40, .95 are found among hashed clauses, the hardest vectors that are shipped; fewer would
-    be if the index were searched less widely.
+    """Of the best 40, .95 are found among hashed clauses, the hardest vectors that are shipped; fewer would be with
+    fewer links. It takes minutes of CPU, since among few vectors also a poor index finds nearly all.
     """
     monkeypatch.setenv("LIGHTRAG_JSONL_DATA", str(shared_data))
     monkeypatch.setattr(postgres_vectors, "EXACT_ROWS", LIMIT)
