@@ -93,7 +93,7 @@ def test_what_is_found_stands_in_the_text(text: str, language: Language) -> None
 async def test_extraction_depends_on_the_text_alone() -> None:
     """Concurrent chunks, other instances and earlier texts change nothing."""
     texts = [ENGLISH, CHINESE, ENGLISH[40:], CHINESE[20:]] * 3
-    chunks = [Chunk(str(at), "d", at, 1, 0, len(text), text) for at, text in enumerate(texts)]
+    chunks = [Chunk(str(at), "d", 0, 1, 0, len(text), text) for at, text in enumerate(texts)]
     extractor = OfflineExtractor("zh", "rules")
     read = await asyncio.gather(*(extractor.extract(chunk) for chunk in chunks))
     assert read == [extract_text(text, language="zh") for text in texts]
@@ -154,6 +154,17 @@ def test_a_sentence_whose_pronoun_may_mean_others_describes_nobody(text: str) ->
     """Its names stay names, but nothing is said of them, and nobody is said to be their neighbour."""
     assert descriptions(text)["Oslo"] == ""
     assert not any("Oslo" in pair for pair in neighbours(text))
+
+
+async def test_a_title_stands_at_the_beginning_of_a_document() -> None:
+    """The first line of a later chunk is none, and nobody lives under it."""
+    text = "Later Years\n\nHe rowed to Vessby and built ferries."
+    extractor = OfflineExtractor("en", "rules")
+    first, second = [
+        await extractor.extract(Chunk("c", "d", index, 1, 0, len(text), text)) for index in (0, 1)
+    ]
+    assert {entity.name for entity in first.entities} == {"Later Years", "Vessby"}
+    assert [(entity.name, entity.description) for entity in second.entities] == [("Vessby", "")]
 
 
 def test_a_life_stays_with_its_own_name() -> None:

@@ -124,7 +124,7 @@ def test_decomposed_letters_are_letters() -> None:
 
 
 def test_types_are_those_that_are_known() -> None:
-    """By a title or by the last word of the name; two capitals make nobody a person."""
+    """By a title, by the last word of the name, or by he and she; two capitals make nobody a person."""
     assert types(
         "Dr. Ada Fenn met Nora Quill at Marsh College, near Lake Quill and the Avon River."
     ) == {
@@ -133,6 +133,10 @@ def test_types_are_those_that_are_known() -> None:
         "Marsh College": "organization",
         "Lake Quill": "unknown",
         "Avon River": "place",
+    }
+    assert types("Orla Venn was rich. She sailed to Brevik. Brevik is old. It has a port.") == {
+        "Orla Venn": "person",
+        "Brevik": "unknown",
     }
     assert types("见过《清溪夜话》的Kafka。", "zh") == {"清溪夜话": "作品", "Kafka": "unknown"}
     assert types("We saw Dr. Fenn.", "zh") == {"Fenn": "人物"}

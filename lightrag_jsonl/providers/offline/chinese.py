@@ -17,7 +17,6 @@ from lightrag_jsonl.providers.offline.phrases import (
     Phrase,
     PhrasesAndWords,
     Spans,
-    title_phrases,
     without_overlap,
 )
 from lightrag_jsonl.providers.offline.segmentation import SegmentedWord, segmented
@@ -52,7 +51,7 @@ def chinese_names(text: str, spans: Spans, tagger: Tagger) -> list[Phrase]:
         tagged = tagged_names(text, spans)
     else:
         tagged = _segmented_names(_with_whole_names(segmented(text)))
-    named = without_overlap([*title_phrases(text, spans), *_marked_names(text), *tagged])
+    named = without_overlap([*_marked_names(text), *tagged])
     return without_overlap(read_alike(text, named))
 
 

@@ -17,7 +17,6 @@ from lightrag_jsonl.providers.offline.phrases import (
     Phrase,
     PhrasesAndWords,
     Spans,
-    title_phrases,
     without_overlap,
 )
 
@@ -86,7 +85,7 @@ def english_names(text: str, spans: Spans) -> list[Phrase]:
     """
     spans = [part for start, end in spans for part in _without_name_lines(text, start, end)]
     without_years = _YEAR_WITH_ERA.sub(lambda year: "," * len(year[0]), text)
-    return without_overlap([*title_phrases(text, spans), *_capitalized_names(without_years, spans)])
+    return without_overlap(_capitalized_names(without_years, spans))
 
 
 def _without_name_lines(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:

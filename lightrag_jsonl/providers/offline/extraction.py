@@ -31,7 +31,7 @@ from lightrag_jsonl.providers.offline.quoting import (
 from lightrag_jsonl.providers.offline.sentences import find_names, named_sentences
 from lightrag_jsonl.providers.offline.tagging import check_tagger, tagger_in_use
 
-RULES_VERSION = 13  # part of the extractor's name: another number means that texts are read anew
+RULES_VERSION = 14  # part of the extractor's name: another number means that texts are read anew
 _THREADS = 2  # they compute, and more of them would hold up the event loop
 _NAMES_PER_SENTENCE = 8  # that are neighbours of each other
 _PAIRS_PER_NAME = 3  # of neighbours in a text, on average
@@ -44,8 +44,8 @@ _TYPE_NAMES: Mapping[str, Mapping[str, str]] = {
 class OfflineExtractor:
     """Extractor of names, and of pairs of names in the same sentence.
 
-    The result depends on the chunk's whole text and the names of its links alone, English or
-    Chinese. No relation is read: the names of a sentence, with a name in the heading above, are
+    The result depends on the chunk's whole text, the names of its links, and whether the text begins
+    the document, English or Chinese. No relation is read: the names of a sentence, with a name in the heading above, are
     "mentioned together" (共同出现), in `language`, with strength 1. A type comes from a title, the name
     itself or the tagger, and is "unknown" otherwise. Sentences describe a name.
 
@@ -71,6 +71,7 @@ class OfflineExtractor:
             self._language,
             self._tagger,
             chunk.linked_names,
+            chunk.index == 0,
             limiter=self._threads,
         )
 
@@ -84,14 +85,19 @@ class _Bearer:
 
 
 def extract_text(
-    text: str, language: Language, tagger: Tagger = "rules", names: Iterable[str] = ()
+    text: str,
+    language: Language,
+    tagger: Tagger = "rules",
+    names: Iterable[str] = (),
+    has_title: bool = True,
 ) -> Extraction:
     """The entities and relations of a text; `names` given elsewhere count, besides the names found
-    by the rules, if used as names in the text.
+    by the rules, if used as names in the text. The first line may be a title, if the text `has_title`.
     """
     stated = [name for name in names if not name_problem(name, text)]
     revise = partial(with_listed_names, names=stated) if stated else None
-    return _extraction_of(text, named_sentences(text, language, tagger, revise=revise), language)
+    sentences = named_sentences(text, language, tagger, has_title=has_title, revise=revise)
+    return _extraction_of(text, sentences, language)
 
 
 def extract_names(text: str, names: Iterable[str], language: Language) -> Extraction:
@@ -137,7 +143,7 @@ def _bearers_by_key(sentences: Sequence[NamedSentence]) -> dict[str, _Bearer]:
     """The names of a text by key, in order."""
     bearers: dict[str, _Bearer] = {}
     for sentence in sentences:
-        for phrase in sentence.names:
+        for phrase in sentence.subject_and_names:
             if key := name_key(phrase.name):
                 bearers.setdefault(key, _Bearer()).phrases.append(phrase)
     for sentence in sentences:

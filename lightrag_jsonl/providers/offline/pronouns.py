@@ -69,7 +69,7 @@ class NamedSentence:
 
 
 def with_subjects(
-    text: str, spans: Spans, names_by_sentence: Sequence[Sequence[Phrase]]
+    text: str, spans: Spans, names_by_sentence: Sequence[Sequence[Phrase]], *, has_title: bool
 ) -> list[NamedSentence]:
     """The sentences of a text, with the meaning of pronouns at the beginning.
 
@@ -82,7 +82,7 @@ def with_subjects(
     candidate: Phrase | None = None
     end_before = 0
     for (start, end), names in zip(spans, names_by_sentence, strict=True):
-        is_heading = _is_heading(text, start, end, is_first=not sentences)
+        is_heading = _is_heading(text, start, end, may_be_title=has_title and not sentences)
         if is_heading:
             heading = _whole_name(text, start, end, names)
             candidate = heading
@@ -108,12 +108,12 @@ def with_subjects(
     return sentences
 
 
-def _is_heading(text: str, start: int, end: int, *, is_first: bool) -> bool:
+def _is_heading(text: str, start: int, end: int, *, may_be_title: bool) -> bool:
     """Whether a sentence is a heading, or the title in the first line of a text."""
     if HEADING.match(text, start):
         return True
     is_line = text[end : end + 1] == "\n" and text[end - 1] not in ".!?。！？"
-    return is_first and is_line
+    return may_be_title and is_line
 
 
 def _whole_name(text: str, start: int, end: int, names: Sequence[Phrase]) -> Phrase | None:
@@ -134,7 +134,10 @@ def _begins_with_pronoun(text: str, start: int, end: int, names: Sequence[Phrase
 
 
 def _pronoun_subject(text: str, start: int, end: int, candidate: Phrase | None) -> Phrase | None:
-    """The candidate at the place of a fitting pronoun at the beginning of a sentence."""
+    """The candidate at the place of a fitting pronoun at the beginning of a sentence.
+
+    He or she is a person, whatever else the text says of the name.
+    """
     pronoun = _PRONOUN_WORD.search(text, start, end)
     sort = pronoun.lastgroup if pronoun else None
     if candidate is None or pronoun is None or sort is None:
@@ -150,8 +153,8 @@ def _pronoun_subject(text: str, start: int, end: int, candidate: Phrase | None) 
         start=pronoun.start(),
         end=pronoun.end(),
         name=candidate.name,
-        type=candidate.type,
-        sure=candidate.sure,
+        type="person" if sort == "person" else candidate.type,
+        sure=sort == "person" or candidate.sure,
     )
 
 

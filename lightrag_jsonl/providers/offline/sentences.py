@@ -15,7 +15,13 @@ from lightrag_jsonl.core.sentences import sentence_spans
 from lightrag_jsonl.providers.offline.chinese import chinese_names, chinese_phrases
 from lightrag_jsonl.providers.offline.english import english_names, english_phrases
 from lightrag_jsonl.providers.offline.markup import blanked, without_addresses, without_markup
-from lightrag_jsonl.providers.offline.phrases import ContentWord, Phrase, Spans
+from lightrag_jsonl.providers.offline.phrases import (
+    ContentWord,
+    Phrase,
+    Spans,
+    title_phrases,
+    without_overlap,
+)
 from lightrag_jsonl.providers.offline.pronouns import NamedSentence, with_subjects
 
 # Also where a chunk ends within the block
@@ -56,27 +62,36 @@ def named_sentences(
     language: Language,
     tagger: Tagger = "rules",
     *,
+    has_title: bool = True,
     revise: Callable[[str, FoundNames], FoundNames] | None = None,
 ) -> list[NamedSentence]:
-    """The sentences of a text, with their names; `revise` changes the names found in the plain text."""
+    """The sentences of a text, with their names; `revise` changes the names found in the plain text.
+
+    The first line of a text may be the title, unless the text is from the middle of a document.
+    """
     plain, spans = _plain_and_spans(text)
-    names: FoundNames = _names_in(plain, spans, language, tagger)
+    names: FoundNames = _names_in(plain, spans, language, tagger, has_title=has_title)
     if revise is not None:
         names = revise(plain, names)
     by_sentence = _by_sentence(spans, names)
-    return with_subjects(plain, spans, [by_sentence[number] for number in range(len(spans))])
+    names_by_sentence = [by_sentence[number] for number in range(len(spans))]
+    return with_subjects(plain, spans, names_by_sentence, has_title=has_title)
 
 
 def find_names(text: str, language: Language, tagger: Tagger = "rules") -> list[Phrase]:
     """The names in a text, in order."""
     plain, spans = _plain_and_spans(text)
-    return _names_in(plain, spans, language, tagger)
+    return _names_in(plain, spans, language, tagger, has_title=True)
 
 
-def _names_in(plain: str, spans: Spans, language: Language, tagger: Tagger) -> list[Phrase]:
+def _names_in(
+    plain: str, spans: Spans, language: Language, tagger: Tagger, *, has_title: bool
+) -> list[Phrase]:
     if written_in(plain, language) == "zh":
-        return chinese_names(plain, spans, tagger)
-    return english_names(plain, spans)
+        names = chinese_names(plain, spans, tagger)
+    else:
+        names = english_names(plain, spans)
+    return without_overlap([*title_phrases(plain, spans), *names]) if has_title else names
 
 
 def _plain_and_spans(text: str) -> tuple[str, Spans]:
