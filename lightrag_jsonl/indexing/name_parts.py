@@ -70,6 +70,7 @@ class NameParts:
     form: int = 0
     aside: str = ""
     cjk: bool = False
+    is_location: bool = False
 
     @classmethod
     def of(cls, name: str, key: str, type: str, *, votes: int, first: int) -> "NameParts":
@@ -98,6 +99,7 @@ class NameParts:
             form=len(plain) - len("".join(words)),
             aside=aside,
             cjk=cjk,
+            is_location=type.casefold() in _LOCATIONS,
         )
 
     @property
@@ -122,6 +124,11 @@ class NameParts:
     def has_chinese_title(self) -> bool:
         """Whether the name ends with a title that is none of the words."""
         return self.cjk and _CHINESE_TITLE.search(self.key) is not None
+
+    @property
+    def is_firm(self) -> bool:
+        """Whether a Chinese name ends with the legal form of a company, which is none of the words."""
+        return self.cjk and _CHINESE_FIRM.search(self.key) is not None
 
     @property
     def is_proper(self) -> bool:
@@ -207,6 +214,8 @@ class NameParts:
             return False  # King John or Dr. John, and John
         if self.has_chinese_title and not self.kind == plainer.kind == "person":
             return False  # the duke of a place, and the place
+        if self.is_firm and plainer.is_location:
+            return False  # the company of a railway, and the railway
         apart = (self.titles ^ plainer.titles) & APART_TITLES
         return not apart or len(self.words) > 1
 
@@ -216,6 +225,7 @@ def same_kind(first: str, second: str) -> bool:
     return first == second or not {first, second}.isdisjoint(_VAGUE_KINDS)
 
 
+_LOCATIONS = {"geo", "place", "location", "地点"}
 _VAGUE_KINDS = {"", "concept"}  # "Ashdown", alone in its sentence, is often read as a concept
 
 

@@ -410,3 +410,12 @@ def test_names_with_a_stated_relation_are_two_bearers(
         rag.insert_records(Document(f"{full}. {short}."), records)
         (found,) = rag.entities.relations()
     assert (found.source, found.target) == (full, short)
+
+
+def test_a_company_is_not_the_place_that_it_is_named_for(tmp_path: Path) -> None:
+    """A company and its name without the legal form are one, but not a company and a railway."""
+    company = entity("云岭铁路股份有限公司", kind="组织")
+    text = "云岭铁路股份有限公司管理云岭铁路。"
+    railway = entity("云岭铁路", kind="地点")
+    assert len(nodes(tmp_path / "a", company, railway, text=text)) == 2
+    assert len(nodes(tmp_path / "b", company, entity("云岭铁路", kind="组织"), text=text)) == 1
