@@ -36,7 +36,9 @@ from lightrag_jsonl.storage.views import StoreView
 MentionRows: TypeAlias = tuple[list[EntityMentionRow], list[RelationMentionRow]]
 
 _SHORT_FOR = pattern_of(rf"(?<![^{CJK}\w])[^{CJK}\w]*简称[为為曰是叫作做之：:\s“「『‘\"]*")
-_ENDS_A_WORD = pattern_of(rf"(?:\A|[^{CJK}\w]|[的在由])\Z")
+_ENDS_A_WORD = pattern_of(  # a word that opens a bracket is no bearer: 诺丁汉郡（英文简称Notts）
+    rf"(?:\A|(?<![(（])[^{CJK}\w(（]|[的在由])\Z"
+)
 _LOWER_WORD = pattern_of(r"[a-z](?<![\w'’-].)[a-z]*+(?![\w'’-])")
 # A class of first letters before all else, since the engine then finds the places where a word begins.
 _INITIALS = "".join(sorted({title[0] for title in FAMILY_TITLES}))

@@ -97,12 +97,13 @@ def test_what_cannot_be_decided_stays_apart(names: tuple[str, ...], tmp_path: Pa
         (("巴列奥略", "米哈伊尔·巴列奥略"), "米哈伊尔·巴列奥略开创了巴列奥略王朝。"),
         (("约翰", "约翰·坎贝尔"), "约翰·坎贝尔遇见了约翰。"),
         (("海澄公", "海澄"), "海澄公驻守海澄。"),
+        (("英文", "YUN"), "云港大学（英文简称YUN）招生。"),
     ],
 )
 def test_names_of_families_and_parts_of_other_names_stay_apart(
     names: tuple[str, str], text: str, tmp_path: Path
 ) -> None:
-    """A surname that a relative has, a given name, a dynasty, a place beside its duke: nobody can tell."""
+    """A surname that a relative has, a given name, a dynasty, a place beside its duke, a language."""
     found = nodes(tmp_path, *(entity(name) for name in names), text=text)
     assert found == dict.fromkeys(names, ())
 
