@@ -16,12 +16,12 @@ GIVEN_NAMES = words(
     basil beatrice beatriz becky belinda ben benito benjamin bennie benny bernadette bernard
     bernardo bernice bert bertha bessie beth bethany betsy bette bettie betty beulah beverly
     bill billie billy blaine blake blanca blanche bob bobbi bobbie bobby bonita bonnie boyd
-    brad bradford bradley brady brain brandi brandon brandy brenda brendan brent bret brett
+    brad bradford bradley brady brandi brandon brenda brendan brent bret brett
     brian bridget brittney brooke bruce bruno bryan bryant bryce bryon burton byron caitlin
     caleb callie calvin cameron camille candace candice cara carey carl carla carlos carlton
     carmela carmen carol carole caroline carolyn carrie carroll cary casey cassandra cassie
-    catherine cathleen cathy cecelia cecil cecile cecilia cedric celeste celia cesar chad
-    charity charlene charles charlie cheri cherie cheryl chris christa christi christie
+    catherine cathleen cathy cecelia cecil cecile cecilia cedric celeste celia cesar
+    charlene charles charlie cheri cherie cheryl chris christa christi christie
     christina christine christopher christy chuck cindy claire clarence clarice clark claude
     claudette claudia clayton clement cleo clifford clifton clint clyde cody cole colin colleen
     connie conrad constance consuelo cora corey corinne cornelius cory courtney coy craig
@@ -32,7 +32,7 @@ GIVEN_NAMES = words(
     dewayne dewey dexter diana diane dianna dianne dina dion dixie dolly dolores domingo
     dominic dominick dominique don donald donna donnell donnie donovan dora doreen doris
     dorothea dorothy dorthy doug douglas doyle duane dudley dustin dwayne dwight dylan earnest
-    ebony eddie eddy edgar edith edmond edmund edna eduardo edward edwin effie efrain eileen
+    eddie eddy edgar edith edmond edmund edna eduardo edward edwin effie efrain eileen
     elaine elbert eldon eleanor elena eli elias elijah elisa elisabeth elise elizabeth ella
     ellen elliot elliott ellis elma elmer eloise elsa elsie elton elva elvin elvira elvis
     elwood emanuel emery emil emilio emily emma emmanuel emmett enrique eric erica erick erik
@@ -40,10 +40,10 @@ GIVEN_NAMES = words(
     estelle ester esther ethan ethel etta eugene eugenia eula eunice eva evan evelyn everett
     fabian fannie fay faye federico felicia felipe felix fernando fidel floyd forrest frances
     francine francis francisca frankie franklin fred freda freddie freddy frederick fredrick
-    frieda gabriel gabriela gabrielle garland garrett garry gary gavin gayle genevieve geoffrey
+    frieda gabriel gabriela gabrielle garrett garry gary gavin gayle genevieve geoffrey
     george gerald geraldine gerard gerardo gerry gertrude gilbert gilberto gina gladys glenda
     glenn glenna gloria goldie gonzalo gordon gracie graciela grady graham greg gregg gregorio
-    gregory gretchen grover guadalupe guillermo gus gustavo gwen gwendolyn hal hannah hans
+    gregory gretchen grover guillermo gus gustavo gwen gwendolyn hal hannah hans
     harlan harley harold harriet harrison harry harvey hattie hector heidi helen helena helene
     henrietta henry herbert heriberto herman hilda hiram homer horace howard hubert hugh hugo
     humberto ian ida ignacio imogene ina inez ingrid ira irene irma irvin irving isaac isabel
@@ -51,16 +51,16 @@ GIVEN_NAMES = words(
     jake jamal james jamie jan jana jane janelle janet janette janice janie janine janis jared
     jarrod jarvis jason jasper javier jayne jayson jean jeanette jeanine jeanne jeannette
     jeannie jeannine jeff jefferson jeffery jeffrey jeffry jenifer jenna jennie jennifer jenny
-    jerald jeremiah jeremy jermaine jerome jerry jess jesse jessica jessie jesus jewel jewell
+    jerald jeremiah jeremy jermaine jerome jerry jess jesse jessica jessie jesus jewell
     jill jillian jim jimmie jimmy joan joann joanna joanne joaquin jocelyn jodi jodie jody joe
     joel joesph joey johanna john johnathan johnnie johnny jolene jon jonathan jonathon joni
     jorge josefina joseph josephine josh joshua josie joyce juan juana juanita judith judy
-    julia julian julie julio julius junior justin justine kara karen kari karin karl karla kate
+    julia julian julie julio julius justin justine kara karen kari karin karl karla kate
     katharine katherine kathleen kathryn kathy katie katrina kay kayla keisha keith kelley
     kelli kellie kelly kelsey kelvin ken kendall kendra kendrick kenneth kenny keri kermit
     kerri kerry kevin kim kimberley kimberly kirk kirsten kris krista kristen kristi kristie
     kristin kristina kristine kristopher kristy krystal kurt kyle lacey ladonna lamar lamont
-    lana lara larry latasha latonya latoya laura laurel lauren laurence laurie laverne lawrence
+    lana lara larry latasha latonya latoya laura lauren laurence laurie laverne lawrence
     lea leah leanne lee leigh lela leland lena lenora leo leola leon leona leonard leonardo
     leroy lesley leslie lester leticia levi lewis lila lillian lillie linda lindsay lindsey
     lionel lisa lizzie lloyd lois lola lonnie lora loren lorena lorene lorenzo loretta lori
@@ -68,11 +68,11 @@ GIVEN_NAMES = words(
     lucinda lucy luella luis luke lula lupe luther luz lydia lyle lynda lynette lynn lynne
     mabel mable mack madeline mae maggie malcolm mamie mandy manuel manuela marc marcel
     marcella marcia marco marcos marcus marcy margaret margarita margie margo margret
-    marguerite maria marian marianne maribel marie marilyn marina mario marion marisa marisol
+    marguerite maria marian marianne maribel marie marilyn mario marion marisa marisol
     marissa maritza marjorie marla marlene marlin marlon marsha marshall marta martha martin
     martina marty marvin mary maryann mathew matt matthew mattie maude maureen maurice mauricio
-    mavis max maxine maxwell maynard mayra megan meghan melanie melba melinda melissa melody
-    melvin mercedes meredith merle micah michael micheal michel michele michelle mickey miguel
+    mavis max maxine maxwell maynard mayra megan meghan melanie melba melinda melissa
+    melvin meredith merle micah michael micheal michel michele michelle mickey miguel
     mike mildred millard millie milton mindy minnie miranda miriam mitchell moises mollie molly
     mona monique monte monty morgan morris moses muriel murray myra myrna myron nadine nancy
     naomi natalie natasha nathan nathaniel neal ned neil nell nellie nelson nettie nicholas
@@ -84,13 +84,13 @@ GIVEN_NAMES = words(
     randal randall randolph randy raphael raquel raul raymond reba rebecca rebekah reggie
     regina reginald rena rene renee reuben rex reynaldo rhonda ricardo richard rick rickey
     rickie ricky rigoberto riley rita robbie robert roberta roberto robyn rocco rochelle
-    roderick rodger rodney rodolfo rodrigo rogelio roger roland rolando roman romeo ron ronald
+    roderick rodger rodney rodolfo rodrigo rogelio roger roland rolando romeo ron ronald
     ronda ronnie roosevelt rory rosalie rosalind rosario roscoe rosemarie rosemary rosetta
     rosie ross roxanne royce ruben rudolph rudy rufus russel russell ruth ryan sabrina sadie
     sallie sally salvatore sam samantha sammie sammy samuel sandra santos sara sarah saul scot
     scott scotty sean sebastian selma sergio seth shana shane shanna shannon shari sharon shaun
     shauna shawn shawna sheena sheila shelby sheldon shelia shelley shelly sheri sherman sherri
-    sherrie sherry sheryl shirley sidney silvia simon socorro solomon sondra sonia sonja sonya
+    sherrie sheryl shirley sidney silvia simon socorro solomon sondra sonia sonja sonya
     sophia sophie stacey staci stacie stacy stan stanley stefanie stella stephan stephanie
     stephen steve steven stewart stuart sue susan susana susanne susie suzanne sybil sylvester
     sylvia tabitha tamara tami tamika tammie tammy tanya tara tasha ted teddy terence teresa
@@ -98,7 +98,7 @@ GIVEN_NAMES = words(
     thurman tiffany tim timmy timothy tina toby todd tom tomas tommie tommy toni tonia tony
     tonya tracey traci tracie tracy travis trent trevor tricia trina trisha troy trudy tyrone
     tyson ulysses ursula valerie vance vanessa vaughn velma vera vern verna vernon veronica
-    vicente vicki vickie vicky victor vince vincent viola virgil vivian wallace walter wanda
+    vicente vicki vickie vicky victor vince vincent virgil vivian wallace walter wanda
     warren wayne wendell wendy wesley whitney wilbert wilbur wiley wilfred wilfredo willa
     willard william williams willie willis wilma wilson winifred winnie winston woodrow xavier
     yolanda yvette yvonne zachary

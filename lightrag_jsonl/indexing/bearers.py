@@ -259,7 +259,7 @@ class _Names:
             if longer.words != name.words
             and longer.order < name.order
             and name.may_be_short_for(longer)
-            and (name.kind == "person" or longer.is_evident_person(self.surnames))
+            and ("person" in (name.kind, longer.kind) or longer.is_evident_person(self.surnames))
         ]
         yield from full_names
         if full_names and len(name.words) == 1:

@@ -127,6 +127,13 @@ def test_only_the_words_of_a_person_have_short_forms(
     assert nodes(tmp_path, *untyped, text=text) == {title: (), word: ()}
 
 
+def test_a_word_that_may_be_a_given_name_makes_no_person(tmp_path: Path) -> None:
+    """Roman is an adjective, Charity a thing."""
+    for number, name in enumerate(("Roman Pillars", "Charity Pillars")):
+        untyped = [entity(one, kind="unknown") for one in (name, "Pillars")]
+        assert len(nodes(tmp_path / str(number), *untyped)) == 2
+
+
 def test_types_that_contradict_each_other_stay_apart(tmp_path: Path) -> None:
     """A city is no person; what has no type may be either, if no other longer name has the word."""
     found = nodes(tmp_path, entity("Lincoln", kind="place"), entity("Abe Lincoln"))
@@ -139,6 +146,12 @@ def test_types_that_contradict_each_other_stay_apart(tmp_path: Path) -> None:
     assert len(nodes(tmp_path / "3", *untyped)) == 3
     before = [entity(name, kind="unknown") for name in ("Odum", "Lena Odum")]
     assert len(nodes(tmp_path / "4", *before)) == 2  # who Odum is was known before Lena came
+
+
+def test_the_surname_of_a_known_person_needs_no_type(tmp_path: Path) -> None:
+    """Where the full name is a person's, whatever the given name."""
+    names = (entity("Ruvane Odum"), entity("Odum", kind="unknown"))
+    assert nodes(tmp_path, *names) == {"Ruvane Odum": ("Odum",)}
 
 
 def test_a_common_word_is_no_short_form(tmp_path: Path) -> None:
