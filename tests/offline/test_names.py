@@ -53,6 +53,12 @@ def test_english_names_are_whole() -> None:
     }
 
 
+def test_what_something_is_for_belongs_to_its_name_and_not_to_a_place() -> None:
+    """A Society for Canals is one name; who left a town for another has two."""
+    text = "She led the Orme Society for Canals and left Brevik for Port Elsa in June."
+    assert names(text) == {"Orme Society for Canals", "Brevik", "Port Elsa"}
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

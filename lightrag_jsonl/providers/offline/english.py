@@ -129,9 +129,23 @@ def _capitalized_names(text: str, spans: Spans) -> Iterator[Phrase]:
     for (start, end), label_end in zip(spans, labels, strict=True):
         for run in _CAPITALIZED_NAME.finditer(text, start, end):
             words = [word.span() for word in _VISIBLE_RUN.finditer(text, *run.span())]
-            name = _name_phrase(text, words, capitals, is_label=run.start() < label_end)
-            if name is not None:
-                yield name
+            for part in _parts_at_for(text, words):
+                name = _name_phrase(text, part, capitals, is_label=run.start() < label_end)
+                if name is not None:
+                    yield name
+
+
+def _parts_at_for(text: str, words: Spans) -> Iterator[Spans]:
+    """The words of a run; a name has "for" inside only after an ordinary word: Institute for …, not
+    Paris for ….
+    """
+    first = 0
+    for number in range(1, len(words)):
+        before, word = (text[slice(*words[place])] for place in (number - 1, number))
+        if word == "for" and not is_ordinary(_folded_name(before)):
+            yield words[first:number]
+            first = number + 1
+    yield words[first:]
 
 
 def _label(text: str, start: int, end: int) -> int:
