@@ -126,11 +126,6 @@ class NameParts:
         return self.cjk and _CHINESE_TITLE.search(self.key) is not None
 
     @property
-    def is_firm(self) -> bool:
-        """Whether a Chinese name ends with the legal form of a company, which is none of the words."""
-        return self.cjk and _CHINESE_FIRM.search(self.key) is not None
-
-    @property
     def is_proper(self) -> bool:
         """Whether the name is written like one, and like one of a single bearer."""
         if self.cjk:
@@ -214,7 +209,7 @@ class NameParts:
             return False  # King John or Dr. John, and John
         if self.has_chinese_title and not self.kind == plainer.kind == "person":
             return False  # the duke of a place, and the place
-        if self.is_firm and plainer.is_location:
+        if plainer.is_location and _CHINESE_FIRM.search(self.key):
             return False  # the company of a railway, and the railway
         apart = (self.titles ^ plainer.titles) & APART_TITLES
         return not apart or len(self.words) > 1
