@@ -17,6 +17,7 @@ from lightrag_jsonl.providers.offline.phrases import (
     Phrase,
     PhrasesAndWords,
     Spans,
+    title_phrases,
     without_overlap,
 )
 from lightrag_jsonl.providers.offline.segmentation import SegmentedWord, segmented
@@ -45,13 +46,16 @@ _LONGEST_PLAIN_NAME = 3  # characters of a name with a surname of one character
 _TYPES_BY_TAG = {"nr": "person", "ns": "place", "nt": "organization", "nz": UNKNOWN_TYPE}  # by tag
 
 
-def chinese_names(text: str, spans: Spans, tagger: Tagger) -> list[Phrase]:
+def chinese_names(
+    text: str, spans: Spans, tagger: Tagger, *, has_title: bool = True
+) -> list[Phrase]:
     """The names of a Chinese text, by LAC, or else by the parts of speech of the segmenter."""
     if tagger == "lac":
         tagged = tagged_names(text, spans)
     else:
         tagged = _segmented_names(_with_whole_names(segmented(text)))
-    named = without_overlap([*_marked_names(text), *tagged])
+    titles = title_phrases(text, spans) if has_title else ()
+    named = without_overlap([*titles, *_marked_names(text), *tagged])
     return without_overlap(read_alike(text, named))
 
 

@@ -17,6 +17,7 @@ from lightrag_jsonl.providers.offline.phrases import (
     Phrase,
     PhrasesAndWords,
     Spans,
+    title_phrases,
     without_overlap,
 )
 
@@ -75,8 +76,8 @@ def english_phrases(text: str, spans: Spans) -> PhrasesAndWords:
     return PhrasesAndWords(names, words)
 
 
-def english_names(text: str, spans: Spans) -> list[Phrase]:
-    """The names of an English text; `spans` are the sentences.
+def english_names(text: str, spans: Spans, *, has_title: bool = True) -> list[Phrase]:
+    """The names of an English text; `spans` are the sentences, the first may be the title.
 
     A capital shows a name, except where any word has a capital: at the beginning of a sentence,
     after a mark that begins something, such as a colon, and in a heading. A word in such a place is
@@ -84,8 +85,18 @@ def english_names(text: str, spans: Spans) -> list[Phrase]:
     without. A name may go on in the next line, but not from a line of nothing else: a heading, or a list.
     """
     spans = [part for start, end in spans for part in _without_name_lines(text, start, end)]
-    without_years = _YEAR_WITH_ERA.sub(lambda year: "," * len(year[0]), text)
-    return without_overlap(_capitalized_names(without_years, spans))
+    text = _YEAR_WITH_ERA.sub(lambda year: "," * len(year[0]), text)
+    labels = [_label(text, start, end) for start, end in spans]
+    capitals = _capitals(text, spans, labels)
+    names = [*title_phrases(text, spans)] if has_title else []
+    for (start, end), label_end in zip(spans, labels, strict=True):
+        for run in _CAPITALIZED_NAME.finditer(text, start, end):
+            words = [word.span() for word in _VISIBLE_RUN.finditer(text, *run.span())]
+            for part in _parts_at_for(text, words):
+                name = _name_phrase(text, part, capitals, is_label=run.start() < label_end)
+                if name is not None:
+                    names.append(name)
+    return without_overlap(names)
 
 
 def _without_name_lines(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
@@ -121,18 +132,6 @@ class _Capitals:
         if self.surplus[word] != 0:
             return self.surplus[word] > 0
         return not all(map(is_ordinary, word.split("-")))
-
-
-def _capitalized_names(text: str, spans: Spans) -> Iterator[Phrase]:
-    labels = [_label(text, start, end) for start, end in spans]
-    capitals = _capitals(text, spans, labels)
-    for (start, end), label_end in zip(spans, labels, strict=True):
-        for run in _CAPITALIZED_NAME.finditer(text, start, end):
-            words = [word.span() for word in _VISIBLE_RUN.finditer(text, *run.span())]
-            for part in _parts_at_for(text, words):
-                name = _name_phrase(text, part, capitals, is_label=run.start() < label_end)
-                if name is not None:
-                    yield name
 
 
 def _parts_at_for(text: str, words: Spans) -> Iterator[Spans]:

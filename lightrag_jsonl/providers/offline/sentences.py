@@ -15,13 +15,7 @@ from lightrag_jsonl.core.sentences import sentence_spans
 from lightrag_jsonl.providers.offline.chinese import chinese_names, chinese_phrases
 from lightrag_jsonl.providers.offline.english import english_names, english_phrases
 from lightrag_jsonl.providers.offline.markup import blanked, without_addresses, without_markup
-from lightrag_jsonl.providers.offline.phrases import (
-    ContentWord,
-    Phrase,
-    Spans,
-    title_phrases,
-    without_overlap,
-)
+from lightrag_jsonl.providers.offline.phrases import ContentWord, Phrase, Spans
 from lightrag_jsonl.providers.offline.pronouns import NamedSentence, with_subjects
 
 # Also where a chunk ends within the block
@@ -88,10 +82,8 @@ def _names_in(
     plain: str, spans: Spans, language: Language, tagger: Tagger, *, has_title: bool
 ) -> list[Phrase]:
     if written_in(plain, language) == "zh":
-        names = chinese_names(plain, spans, tagger)
-    else:
-        names = english_names(plain, spans)
-    return without_overlap([*title_phrases(plain, spans), *names]) if has_title else names
+        return chinese_names(plain, spans, tagger, has_title=has_title)
+    return english_names(plain, spans, has_title=has_title)
 
 
 def _plain_and_spans(text: str) -> tuple[str, Spans]:
