@@ -99,7 +99,7 @@ class NameParts:
             form=len(plain) - len("".join(words)),
             aside=aside,
             cjk=cjk,
-            is_location=type.casefold() in _LOCATIONS,
+            is_location=type.casefold() in ("geo", "place", "location", "地点"),
         )
 
     @property
@@ -220,7 +220,6 @@ def same_kind(first: str, second: str) -> bool:
     return first == second or not {first, second}.isdisjoint(_VAGUE_KINDS)
 
 
-_LOCATIONS = {"geo", "place", "location", "地点"}
 _VAGUE_KINDS = {"", "concept"}  # "Ashdown", alone in its sentence, is often read as a concept
 
 

@@ -93,8 +93,7 @@ def english_names(text: str, spans: Spans, *, has_title: bool = True) -> list[Ph
         for run in _CAPITALIZED_NAME.finditer(text, start, end):
             words = [word.span() for word in _VISIBLE_RUN.finditer(text, *run.span())]
             for part in _parts_at_for(text, words):
-                name = _name_phrase(text, part, capitals, is_label=run.start() < label_end)
-                if name is not None:
+                if name := _name_phrase(text, part, capitals, is_label=run.start() < label_end):
                     names.append(name)
     return without_overlap(names)
 
