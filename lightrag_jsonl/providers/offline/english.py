@@ -4,6 +4,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
+from itertools import pairwise
 
 import regex
 
@@ -134,12 +135,9 @@ class _Capitals:
 
 
 def _parts_at_for(text: str, words: Spans) -> Iterator[Spans]:
-    """The words of a run; a name has "for" inside only after an ordinary word: Institute for …, not
-    Paris for ….
-    """
+    """The words of a run; "for" is inside a name only after an ordinary word: Institute for …."""
     first = 0
-    for number in range(1, len(words)):
-        before, word = (text[slice(*words[place])] for place in (number - 1, number))
+    for number, (before, word) in enumerate(pairwise(text[slice(*span)] for span in words), 1):
         if word == "for" and not is_ordinary(_folded_name(before)):
             yield words[first:number]
             first = number + 1

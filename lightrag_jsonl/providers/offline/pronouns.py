@@ -112,8 +112,7 @@ def _is_heading(text: str, start: int, end: int, *, may_be_title: bool) -> bool:
     """Whether a sentence is a heading, or the title in the first line of a text."""
     if HEADING.match(text, start):
         return True
-    is_line = text[end : end + 1] == "\n" and text[end - 1] not in ".!?。！？"
-    return may_be_title and is_line
+    return may_be_title and text[end : end + 1] == "\n" and text[end - 1] not in ".!?。！？"
 
 
 def _whole_name(text: str, start: int, end: int, names: Sequence[Phrase]) -> Phrase | None:
