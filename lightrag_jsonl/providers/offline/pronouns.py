@@ -110,9 +110,8 @@ def with_subjects(
 
 def _is_heading(text: str, start: int, end: int, *, may_be_title: bool) -> bool:
     """Whether a sentence is a heading, or the title in the first line of a text."""
-    if HEADING.match(text, start):
-        return True
-    return may_be_title and text[end : end + 1] == "\n" and text[end - 1] not in ".!?。！？"
+    is_line = text[end : end + 1] == "\n" and text[end - 1] not in ".!?。！？"
+    return HEADING.match(text, start) is not None or (may_be_title and is_line)
 
 
 def _whole_name(text: str, start: int, end: int, names: Sequence[Phrase]) -> Phrase | None:
