@@ -86,10 +86,10 @@ def english_names(text: str, spans: Spans, *, has_title: bool = True) -> list[Ph
     without. A name may go on in the next line, but not from a line of nothing else: a heading, or a list.
     """
     spans = [part for start, end in spans for part in _without_name_lines(text, start, end)]
+    names = [*title_phrases(text, spans)] if has_title else []
     text = _YEAR_WITH_ERA.sub(lambda year: "," * len(year[0]), text)
     labels = [_label(text, start, end) for start, end in spans]
     capitals = _capitals(text, spans, labels)
-    names = [*title_phrases(text, spans)] if has_title else []
     for (start, end), label_end in zip(spans, labels, strict=True):
         for run in _CAPITALIZED_NAME.finditer(text, start, end):
             words = [word.span() for word in _VISIBLE_RUN.finditer(text, *run.span())]
