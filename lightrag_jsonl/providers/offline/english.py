@@ -86,17 +86,9 @@ def english_names(text: str, spans: Spans, *, has_title: bool = True) -> list[Ph
     without. A name may go on in the next line, but not from a line of nothing else: a heading, or a list.
     """
     spans = [part for start, end in spans for part in _without_name_lines(text, start, end)]
-    names = [*title_phrases(text, spans)] if has_title else []
-    text = _YEAR_WITH_ERA.sub(lambda year: "," * len(year[0]), text)
-    labels = [_label(text, start, end) for start, end in spans]
-    capitals = _capitals(text, spans, labels)
-    for (start, end), label_end in zip(spans, labels, strict=True):
-        for run in _CAPITALIZED_NAME.finditer(text, start, end):
-            words = [word.span() for word in _VISIBLE_RUN.finditer(text, *run.span())]
-            for part in _parts_at_for(text, words):
-                if name := _name_phrase(text, part, capitals, is_label=run.start() < label_end):
-                    names.append(name)
-    return without_overlap(names)
+    titles = title_phrases(text, spans) if has_title else ()
+    without_years = _YEAR_WITH_ERA.sub(lambda year: "," * len(year[0]), text)
+    return without_overlap([*titles, *_capitalized_names(without_years, spans)])
 
 
 def _without_name_lines(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
@@ -132,6 +124,18 @@ class _Capitals:
         if self.surplus[word] != 0:
             return self.surplus[word] > 0
         return not all(map(is_ordinary, word.split("-")))
+
+
+def _capitalized_names(text: str, spans: Spans) -> Iterator[Phrase]:
+    labels = [_label(text, start, end) for start, end in spans]
+    capitals = _capitals(text, spans, labels)
+    for (start, end), label_end in zip(spans, labels, strict=True):
+        for run in _CAPITALIZED_NAME.finditer(text, start, end):
+            words = [word.span() for word in _VISIBLE_RUN.finditer(text, *run.span())]
+            for part in _parts_at_for(text, words):
+                name = _name_phrase(text, part, capitals, is_label=run.start() < label_end)
+                if name is not None:
+                    yield name
 
 
 def _parts_at_for(text: str, words: Spans) -> Iterator[Spans]:
