@@ -39,9 +39,9 @@ _MARK = pattern_of(r"[\[<>*_`#{]")  # each mark has one; found in a tenth of the
 
 
 _BULLET = pattern_of(r"^([^\S\n]*)[-*+•][^\S\n]+", re.MULTILINE)
-_RULE_OF_TABLE = pattern_of(r"^[ \t]*\|[ \t:|-]*--[ \t:|-]*(?:\n|\Z)", re.MULTILINE)
-_BORDER = pattern_of(r"^\|[ \t]*|[ \t]*\|[ \t]*$", re.MULTILINE)  # of a table's row
-_BETWEEN_CELLS = pattern_of(r"[ \t]+\|[ \t]+")
+_RULE_OF_TABLE = pattern_of(r"^[ \t]*\|(?=[ \t:|-]*--)[ \t:|-]*+(?:\n|\Z)", re.MULTILINE)
+_BORDER = pattern_of(r"^\|[ \t]*+|(?<![ \t])[ \t]*+\|[ \t]*+$", re.MULTILINE)  # of a table's row
+_BETWEEN_CELLS = pattern_of(r"(?<![ \t])[ \t]++\|[ \t]++")
 # A link whose address stands elsewhere; of numbers alone, they are citations.
 _NAMED_LINK = pattern_of(r"\[(?=[^\[\]\n]*[^\W\d_])([^\[\]\n]+)\]\[[^\[\]\n]*\]")
 
