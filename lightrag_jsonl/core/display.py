@@ -19,16 +19,28 @@ _CELL = 200  # characters of a cell
 _ROWS = 60
 
 
-TARGET_OF_LINK = r"\s<[^<>\s]{1,400}>`__?"  # of reStructuredText, with the end of its link
+TARGET_OF_LINK = (
+    r"\s<[^<>\s]{1,400}>`_{0,2}"  # of reStructuredText, with the end of its link or role
+)
 LINK_TARGET = (  # of a link or a picture of Markdown, with its title
     r"\((?:[^()\s]|\([^()\s]*\))*(?:[ \t]+(?:\"[^\"\n]*\"|'[^'\n]*'))?\)"
 )
 ATTRIBUTES = r"\{:[ .#\w^][^{}\n]*\}|\{#[\w-]{1,80}\}(?=\s*$)"  # of kramdown and of pandoc, at the end of a heading
+# Of Markdown, on one line: its characters stand for themselves. A role of reStructuredText is none, nor is a link.
+CODE_SPAN = r"(?<![`:\\])(?P<ticks>`{1,2})(?!`)(?P<code>[^`\n]+)(?P=ticks)(?![`_])"
+# Of HTML. A bare `<name>` that is no element of text is a placeholder: it stays.
+TAG = (
+    r"</[A-Za-z][^<>]{0,400}>|<[A-Za-z][\w:.-]{0,80}(?:\s[^<>=]{1,100}=[^<>]{0,400}|\s*/)>"
+    r"|<(?:a|abbr|address|article|aside|b|big|blockquote|br|caption|center|cite|code|dd|del|details|dfn|div|dl|dt|em"
+    r"|figcaption|figure|font|footer|h[1-6]|header|hr|i|img|ins|kbd|li|main|mark|nav|ol|p|picture|pre|q|s|samp"
+    r"|section|small|span|strike|strong|style|sub|summary|sup|table|tbody|td|tfoot|th|thead|tr|tt|u|ul|var|wbr)"
+    r"(?:\s[^<>]{0,400})?>"
+)
 # of Markdown and HTML; single marks only around words: not in 2 * 3 or snake_case
 _TEXT_MARKS = pattern_of(
-    rf"{TARGET_OF_LINK}|\[\[(?:[^\[\]|\n]*\|)?(?P<note>[^\[\]|\n]+)\]\]"  # a link between notes
+    rf"{CODE_SPAN}|{TARGET_OF_LINK}|\[\[(?:[^\[\]|\n]*\|)?(?P<note>[^\[\]|\n]+)\]\]"  # a link between notes
     rf"|!?\[(?P<text>(?:[^\[\]\\]|\\.){{0,300}})\]{LINK_TARGET}|{ATTRIBUTES}"
-    r"|</?[A-Za-z][^<>]{0,200}>|\*\*|__|`"
+    rf"|(?i:{TAG})|\*\*|__|`"
     r"|(?<![\w*])\*(?=[^\s*])|(?<=[^\s*])\*(?![\w*])|(?<!\w)_(?=\w)|(?<=[\w.,!?])_(?!\w)"
     r"|^[^\S\n]*(?:#{1,6}|>)\s+",
     re.MULTILINE,
@@ -50,7 +62,7 @@ def without_marks(text: str) -> str:
     """A text without the marks of Markdown and HTML, for people to read."""
     if _MARK.search(text) is None:
         return text
-    return _TEXT_MARKS.sub(lambda mark: mark["text"] or mark["note"] or "", text)
+    return _TEXT_MARKS.sub(lambda mark: mark["code"] or mark["text"] or mark["note"] or "", text)
 
 
 def without_bullets(text: str) -> str:

@@ -124,10 +124,22 @@ def test_help_shows_the_constructor_and_the_namespaces() -> None:
         ("It is on [the shelf][8], says [Ann](a.md).", "It is on the shelf, says Ann."),
         ("- 船在 **渡口**👻 [见此][二]", "船在 渡口👻 见此"),
         ("It was cited [1][2], and a|b is one word.", "It was cited [1][2], and a|b is one word."),
+        (
+            "Call `mail --to=<name>@<host>` and `_exit(*codes)`.",
+            "Call mail --to=<name>@<host> and _exit(*codes).",
+        ),
+        ("`Map<K, V>` 存放<b>船名</b><br/>，``a_*_b`` 不变", "Map<K, V> 存放船名，a_*_b 不变"),
+        ("Write to <port> in <span class='x'>Norby</span>.", "Write to <port> in Norby."),
+        (
+            "See :ref:`the crew <crew>` and `the list <https://a.example>`_.",
+            "See :ref:the crew and the list.",
+        ),
     ],
 )
 def test_a_sentence_for_people_has_no_marks(sentence: str, plain: str) -> None:
-    """Neither bars of a table nor the addresses of links; numbers of citations and single bars stay."""
+    """Neither bars of a table, tags nor the addresses of links; numbers of citations, single bars, placeholders and
+    whatever stands in code stay.
+    """
     assert without_bullets(sentence) == plain
 
 
