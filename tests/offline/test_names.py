@@ -53,6 +53,23 @@ def test_english_names_are_whole() -> None:
     }
 
 
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_an_identifier_is_one_name(language: Language) -> None:
+    """The words of an identifier are no names of their own; emphasis is no part of a name."""
+    text = "Since then MAST_LIGHT_PORT was set aboard _Norby_ by the crew.\n"
+    if language == "zh":
+        text = "此后 MAST_LIGHT_PORT 由 Norby 设置。\n"
+    assert names(text, language) == {"MAST_LIGHT_PORT", "Norby"}
+
+
+def test_a_function_word_in_a_chinese_text_is_no_name() -> None:
+    """English words of grammar with a capital name nothing; an abbreviation spelt alike does."""
+    assert names("他读完了《The long voyage of a small boat》，又向 WHO 写信。", "zh") & {
+        "The",
+        "WHO",
+    } == {"WHO"}
+
+
 def test_what_something_is_for_belongs_to_its_name_and_not_to_a_place() -> None:
     """A Society for Canals is one name; who left a town for another has two."""
     text = "She led the Orme Society for Canals and left Brevik for Port Elsa in June."

@@ -25,8 +25,8 @@ from lightrag_jsonl.providers.offline.tagging import tagged_names
 
 _WORK_TITLE = pattern_of(r"《([^《》\n]{1,40})》")
 _LATIN = pattern_of(
-    r"(?<![A-Za-z0-9])[a-z]*[A-Z][A-Za-z0-9.+&'’-]*(?:/[A-Z]{1,3}(?= ?\d)[\d.-]*)?"  # GB/T 19001
-    r"(?: (?:of |the |and )*[A-Z0-9][A-Za-z0-9.+&'’-]*){0,5}"
+    r"(?<![A-Za-z0-9])(?<![A-Za-z0-9]_)[a-z]*[A-Z][A-Za-z0-9.+&_'’-]*(?:/[A-Z]{1,3}(?= ?\d)[\d.-]*)?"  # GB/T 19001
+    r"(?: (?:of |the |and )*[A-Z0-9][A-Za-z0-9.+&_'’-]*){0,5}"
 )
 # The most frequent surnames of China by number of people, but for those that begin common words (阳光);
 # then surnames of 百家姓 that today hardly begin other words.
@@ -128,8 +128,8 @@ def _marked_names(text: str) -> Iterator[Phrase]:
     for match in _WORK_TITLE.finditer(text):
         yield Phrase(start=match.start(1), end=match.end(1), name=match[1], type="work")
     for match in _LATIN.finditer(text):
-        name = match[0].rstrip(".-'’")
-        if len(name) > 1:
+        name = match[0].rstrip(".-_'’")
+        if len(name) > 1 and (name.isupper() or name.casefold() not in STOP_WORDS):
             yield Phrase(
                 start=match.start(), end=match.end(), name=name, type=UNKNOWN_TYPE, sure=False
             )

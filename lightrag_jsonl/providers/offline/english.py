@@ -45,13 +45,13 @@ _WORD_LETTER = r"[\p{L}\p{M}\p{N}]"
 _CAPITALIZED = (  # St. Mr. J.R.R. or a word; letters may be decomposed
     r"(?:(?:\p{Lu}\p{M}*(?:\p{Ll}\p{M}*){0,3}\.)+(?=\s?\p{Lu}|,)"
     rf"|\p{{Lu}}{_WORD_LETTER}*)"
-    rf"(?:(?:[-–&+]|['’](?![sS]\b)|\.(?=[a-z]{{2,3}}\b)){_WORD_LETTER}+)*\+{{0,2}}"
+    rf"(?:(?:[-–&+_]|['’](?![sS]\b)|\.(?=[a-z]{{2,3}}\b)){_WORD_LETTER}+)*\+{{0,2}}"
 )
 _WORD_GAP = r"(?:[^\S\n]{1,2}|[^\S\n]?\n[^\S\n]?)"  # of one paragraph
 _INNER_WORD = rf"(?:of(?:{_WORD_GAP}the)?|for|de|del|la|le|von|van|der|bin|&)"
 _ORDINAL = rf"(?<!\b(?i:{'|'.join(sorted(_DATE_WORDS))})\s)\d{{1,3}}(?:st|nd|rd|th)"  # "5th Avenue"
 _CAPITALIZED_NAME = regex.compile(
-    rf"(?<![\p{{L}}\p{{M}}\p{{N}}'’])(?:{_ORDINAL}{_WORD_GAP})?{_CAPITALIZED}"
+    rf"(?<![\p{{L}}\p{{M}}\p{{N}}'’]|{_WORD_LETTER}_)(?:{_ORDINAL}{_WORD_GAP})?{_CAPITALIZED}"
     rf"(?:{_WORD_GAP}(?:{_INNER_WORD}{_WORD_GAP})?(?:{_CAPITALIZED}|\d{{1,4}}\b(?![.,]\d)))*"
 )
 _YEAR_WITH_ERA = pattern_of(r"\b(?:(?:AD|BC|BCE|CE)\s\d{1,4}|\d{1,4}\s(?:AD|BC|BCE|CE))\b")
