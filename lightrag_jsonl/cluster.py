@@ -430,7 +430,10 @@ def connected_cluster(address: str) -> Iterator[Any]:
         ray.init(address, log_to_driver=False, logging_level=logging.ERROR)
     except Exception as error:  # Ray raises a plain one if a node does not start in time
         ray.shutdown()
-        raise ConfigError(f"no Ray cluster at {address!r}: {error}") from error
+        raise ConfigError(
+            f"no Ray cluster at {address!r}: start one (on this machine: ray start --head), or give "
+            f"the address of one: {error}"
+        ) from error
     try:
         yield ray
     finally:
