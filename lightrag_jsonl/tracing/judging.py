@@ -14,7 +14,7 @@ from lightrag_jsonl.core.cjk import has_cjk, simplified
 from lightrag_jsonl.core.names import nfkc_casefold
 from lightrag_jsonl.core.sentences import sentence_spans
 from lightrag_jsonl.core.stop_words import GRAMMAR_WORDS
-from lightrag_jsonl.core.terms import search_terms, stem
+from lightrag_jsonl.core.terms import claim_stems, search_terms, stem
 from lightrag_jsonl.tracing.claim_facts import (
     ClaimFact,
     is_no_name,
@@ -153,12 +153,14 @@ def _whole_sentences(text: str, start: int, end: int) -> Span:
 
 def _reasons_of_strangers(claim: str, passages: CitedPassages) -> Iterator[Reason]:
     """The reasons to mark a claim that shares no word with the passages: numbers and dates that stand
-    nowhere, and that nothing can be compared. In another language that is to be expected.
+    nowhere, and that nothing can be compared. In another language that is to be expected, and a claim may
+    share its words with the title of a document (a list of the documents).
     """
     for fact in value_facts(claim):
         if not _stands_among(fact, passages.values) and not _is_countable(fact):
             yield _lacking(claim, fact, "lacks")
-    if is_chinese(claim) == is_chinese(passages.whole):
+    names_a_title = claim_stems(claim) & claim_stems("\n".join(passages.backgrounds))
+    if not names_a_title and is_chinese(claim) == is_chinese(passages.whole):
         yield Reason(kind="nothing", text=_words_for(claim)["nothing"], decides=False)
 
 

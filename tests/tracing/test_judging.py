@@ -169,6 +169,25 @@ def test_words_never_call_a_claim_of_other_texts_supported(shared_data: Path) ->
     assert marked["false"] >= 23 and marked["true"] <= 3
 
 
+@pytest.mark.parametrize(
+    ("claim", "background", "reasons"),
+    [
+        ("“Valley Mills”", "Mills of the valley\n2019-04-02", []),
+        ("“石桥志”", "石桥志", []),
+        ("“Harbour Cranes”", "Mills of the valley\n2019-04-02", ["nothing"]),
+    ],
+)
+def test_a_title_is_known_though_no_sentence_has_its_words(
+    claim: str, background: str, reasons: list[str]
+) -> None:
+    """A list of documents names their titles, which no passage needs to say."""
+    passage = JudgedPassage(
+        "新版仍在运行。" if claim == "“石桥志”" else "It opens at noon.", background
+    )
+    judgement = judge_claim(claim, [passage])
+    assert [reason.kind for reason in judgement.reasons] == reasons
+
+
 def test_roles_are_not_judged() -> None:
     """Who did what to whom, words cannot tell: the sentence is shown, and nothing is said of it."""
     passage = JudgedPassage("The board of Lund sued the council of Malmo. The court met in spring.")
