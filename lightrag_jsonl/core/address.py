@@ -12,7 +12,7 @@ from lightrag_jsonl.core.errors import ConfigError
 
 URL_PREFIXES = ("postgresql://", "postgres://")
 # What looks like a URL: it is no folder, also if it is none of ours.
-URL = re.compile(r"\s*(?:postgres(?:ql)?:|[a-z][a-z0-9+.-]*://)", re.IGNORECASE)
+ANY_URL = re.compile(r"\s*(?:postgres(?:ql)?:|[a-z][a-z0-9+.-]*://)", re.IGNORECASE)
 DEFAULT_INDEX = "lightrag"
 LONGEST_INDEX = 63  # bytes of a name in PostgreSQL
 SECRETS = ("password", "sslpassword")
@@ -120,7 +120,7 @@ def as_address(address: AddressArgument) -> Address:
         return address
     if not isinstance(address, str | Path):
         return _joined_address(address)
-    if not isinstance(address, str) or not URL.match(address):
+    if not isinstance(address, str) or not ANY_URL.match(address):
         return Path(address)
     address = address.strip()
     if not address.startswith(URL_PREFIXES):

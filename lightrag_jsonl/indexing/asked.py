@@ -205,12 +205,11 @@ class _QuestionBudget(Budget):
     def __init__(self, options: IndexOptions, *, max_tokens: int, parent: UsageMeter) -> None:
         super().__init__(options, max_tokens=max_tokens, parent=parent)
         self._seconds = options.limits.read_seconds
-        self._end = asyncio.get_running_loop().time() + self._seconds
-        self.ends_at = self._end
+        self.ends_at: float = asyncio.get_running_loop().time() + self._seconds
 
     def look_at_the_clock(self) -> None:
         """Make no further call if the time is over."""
-        if asyncio.get_running_loop().time() >= self._end:
+        if asyncio.get_running_loop().time() >= self.ends_at:
             self.exhaust(BudgetError(TOO_SLOW.format(self._seconds)))
 
     def check(self) -> None:

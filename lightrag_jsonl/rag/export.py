@@ -357,7 +357,7 @@ def _names(nodes: Sequence[Mapping[str, Any]]) -> list[_Label]:
     for node in nodes:
         places = [
             place
-            for place in _places(node, size)
+            for place in _places_of_name(node, size)
             if not any(place.overlaps(earlier) for earlier in labels)
         ]
         if places:
@@ -367,7 +367,7 @@ def _names(nodes: Sequence[Mapping[str, Any]]) -> list[_Label]:
     return labels
 
 
-def _places(node: Mapping[str, Any], size: float) -> list[_Label]:
+def _places_of_name(node: Mapping[str, Any], size: float) -> list[_Label]:
     """The places of a name at its node, the best first: above, below, right, left."""
     x, y = node["at"]
     gap = node["radius"] + 3

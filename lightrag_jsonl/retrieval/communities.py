@@ -112,7 +112,7 @@ def _community_tree(
     def communities(parent: int | None, level: int) -> tuple[CommunityRows, ...]:
         by_first_node = sorted(parts[parent], key=lambda number: nodes[number][0])
         rows = [
-            graph.community(nodes[number], level, centrality, communities(number, level + 1))
+            graph.community(nodes[number], level, centrality[level], communities(number, level + 1))
             for number in by_first_node
         ]
         return tuple(sorted(rows, key=_size, reverse=True))
@@ -196,15 +196,15 @@ class NodeGraph:
         self,
         nodes: Sequence[str],
         level: int,
-        centrality: Mapping[int, Mapping[int, float]],
+        centrality: Mapping[int, float],
         parts: tuple[CommunityRows, ...],
     ) -> CommunityRows:
-        """The community of some nodes: entities by centrality on the level, then by name; chunks in the
+        """The community of some nodes: entities by centrality, then by name; chunks in the
         order of the text.
         """
         entities = [self.entities[node] for node in nodes if node in self.entities]
         chunks = [self.chunks[node] for node in nodes if node in self.chunks]
-        central_first = sorted(entities, key=lambda row: -centrality[level][row])
+        central_first = sorted(entities, key=lambda row: -centrality[row])
         return CommunityRows(
             level=level,
             entities=np.array(central_first, np.int64),

@@ -140,8 +140,9 @@ def _capitalized_names(text: str, spans: Spans) -> Iterator[Phrase]:
 
 def _parts_at_for(text: str, words: Spans) -> Iterator[Spans]:
     """The words of a run; "for" is inside a name only after an ordinary word: Institute for …."""
+    texts = [text[start:end] for start, end in words]
     first = 0
-    for number, (before, word) in enumerate(pairwise(text[slice(*span)] for span in words), 1):
+    for number, (before, word) in enumerate(pairwise(texts), 1):
         if word == "for" and not is_ordinary(_folded_name(before)):
             yield words[first:number]
             first = number + 1
