@@ -87,13 +87,9 @@ class Page:
         WebDriverWait(self.driver, SECONDS, 0.05, ignored).until(press, f"{selector} {button}")
 
     def unfold(self, selector: str) -> None:
-        """Open a part that is folded; the click is made again where what loads above moved it away."""
-
-        def press(driver: webdriver.Chrome) -> bool:
-            self.wait(f"{selector} > summary").click()
-            return bool(self.all(f"{selector}[open]"))
-
-        WebDriverWait(self.driver, SECONDS, 0.05).until(press, selector)
+        """Open a part that is folded, by the keyboard: what loads above may move it away from a pointer."""
+        self.wait(f"{selector} > summary").send_keys(Keys.ENTER)
+        self.wait(f"{selector}[open]")
 
     def gone(self, selector: str) -> None:
         """Wait until no element of a kind can be seen."""
