@@ -5,7 +5,7 @@ somebody in the text. Words of the text alone cannot tell: of the true records 2
 with the text (translations, abstractions). So a copy must also be made of the example's words.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -13,126 +13,27 @@ import msgspec
 
 from lightrag_jsonl.core.cjk import has_cjk
 from lightrag_jsonl.core.names import QUOTE_FORMS, folded_text, name_key, nfkc_casefold
-from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.stop_words import is_grammatical
 from lightrag_jsonl.core.terms import search_terms
-from lightrag_jsonl.core.types import Message, Record
+from lightrag_jsonl.core.types import Json, Message, Record
 from lightrag_jsonl.llm.reader import read_answer
 
 LEAST_COPIED_WORDS = 2  # of a statement about a name of the text; one word may be a coincidence
+NAME_FIELDS = ("name", "source", "target")
 DATE_FIELDS = ("valid_from", "valid_to")
-ESCAPED = pattern_of(r"\\(?:u....|.)")  # a character of a JSON text
 LONGEST_PART = 3  # characters of words that are looked for as a whole, never inside longer words
-
-
-@dataclass(frozen=True, slots=True)
-class RecordStatement:
-    """The statement of a record: keys of the subjects' names, of aliases and of keywords, the content
-    words and the dates.
-    """
-
-    names: frozenset[str]
-    aliases: frozenset[str]
-    words: frozenset[str]
-    keywords: frozenset[str] = frozenset()
-    dates: frozenset[str] = frozenset()
-
-    @classmethod
-    def of(cls, record: Record, *, with_terms: bool = True) -> "RecordStatement":
-        """The statement of a record of `extract-graph`.
-
-        Without `with_terms` the names of relations and attributes do not count: they come from an
-        ontology.
-        """
-        names = _keys(record.get(field) for field in ("name", "source", "target"))
-        aliases = record.get("aliases")
-        keywords = record.get("keywords")
-        text = _statement_text(record, with_terms=with_terms)
-        return cls(
-            names=names,
-            aliases=_keys(aliases) if isinstance(aliases, list) else frozenset(),
-            words=_content_words(text, without=names),
-            keywords=_keys(keywords) if isinstance(keywords, list) else frozenset(),
-            dates=_keys(record.get(field) for field in DATE_FIELDS),
-        )
 
 
 @dataclass(frozen=True)
 class Examples:
-    """The statements in the examples of a prompt."""
+    """The records in the examples of a prompt, in the form of `extract-graph`.
 
-    statements: tuple[RecordStatement, ...] = ()
+    Without `with_terms` the names of relations and attributes do not count: they come from an
+    ontology.
+    """
+
+    records: tuple[Record, ...] = ()
     with_terms: bool = True
-
-    @cached_property
-    def names(self) -> frozenset[str]:
-        """The keys of all names, also of aliases."""
-        names = [statement.names | statement.aliases for statement in self.statements]
-        return frozenset[str]().union(*names)
-
-    def checked(
-        self, record: Record, source: "TextWords", *, with_keywords: bool = True
-    ) -> Record | None:
-        """A record of `extract-graph` without the dates and keywords that come from an example and not
-        from the text; None if the whole record does.
-
-        Without `with_keywords`, keywords stay: they are predicates, which many texts share.
-        """
-        shared_words = self.shared_words([record])
-        if not shared_words:
-            return record
-        if not self.words.isdisjoint(shared_words) and self._is_copy(record, source):
-            return None
-        if self._copies_a_date(record, source):  # the other date is made up
-            record = {key: record[key] for key in record if key not in DATE_FIELDS}
-        keywords = record.get("keywords")
-        if not with_keywords or not isinstance(keywords, list):
-            return record
-        own_keywords = [word for word in keywords if not self._is_copied_keyword(word, source)]
-        return {**record, "keywords": own_keywords}
-
-    def shared_words(self, records: Sequence[Record]) -> set[str]:
-        """The words of an example in records, in other scripts also inside a word; none means no copies."""
-        text = ESCAPED.sub(" ", msgspec.json.encode(records).decode())
-        if text.isascii():
-            return self._all_words.intersection(search_terms(text))
-        folded = nfkc_casefold(text).translate(QUOTE_FORMS).replace("'", "")
-        return {word for word in self._all_words if word in folded}
-
-    def _copies_a_date(self, record: Record, source: "TextWords") -> bool:
-        """Whether a date of a record is an example's, and not in the text."""
-        dates = self._dates & _keys(record.get(field) for field in DATE_FIELDS)
-        return any(not source.has_name(date) for date in dates)
-
-    def _is_copied_keyword(self, keyword: object, source: "TextWords") -> bool:
-        """Whether a keyword has words of an example only, and none of the text."""
-        if not isinstance(keyword, str):
-            return False
-        words = _content_words(keyword, without=frozenset())
-        has_only_copied_words = bool(words) and words <= self._words_and_keywords
-        return has_only_copied_words and not any(map(source.has_word, words))
-
-    @cached_property
-    def _dates(self) -> frozenset[str]:
-        return frozenset[str]().union(*[statement.dates for statement in self.statements])
-
-    @cached_property
-    def _words_and_keywords(self) -> frozenset[str]:
-        keywords = frozenset[str]().union(*[statement.keywords for statement in self.statements])
-        return self.words.union(*map(_words_of_name, keywords))
-
-    @cached_property
-    def _all_words(self) -> set[str]:
-        """The words that only a copy, or a record about the same, shares with an example; not "of"."""
-        all_words = self._words_and_keywords.union(*map(_words_of_name, self._dates))
-        return {word for word in all_words if not is_grammatical(word)}
-
-    @cached_property
-    def words(self) -> frozenset[str]:
-        """All content words, and the words of names."""
-        words = [statement.words for statement in self.statements]
-        name_words = map(_words_of_name, self.names)
-        return frozenset[str]().union(*words, *name_words)
 
     @classmethod
     def of(
@@ -149,72 +50,109 @@ class Examples:
         text = "\n".join(turn.content for turn in messages)
         lines = [line[max(0, line.find('{"')) :] for line in text.split("\n")]
         records = read_answer("\n".join(lines)).records
-        statements = [
-            RecordStatement.of(part, with_terms=with_terms)
-            for record in records
-            for part in expand(record)
-        ]
-        return cls(tuple(statements), with_terms)
+        parts = [part for record in records for part in expand(record)]
+        return cls(tuple(parts), with_terms)
+
+    def may_be_in(self, records: Sequence[Record]) -> bool:
+        """Whether records have a telling word of an example, whole or inside a word; otherwise none is a copy."""
+        text = nfkc_casefold(msgspec.json.encode(records).decode())
+        plain = text.translate(QUOTE_FORMS).replace("'", "")
+        return any(word in plain for word in self._words if not is_grammatical(word))
+
+    def checked(
+        self, record: Record, source: "TextWords", *, with_keywords: bool = True
+    ) -> Record | None:
+        """A record of `extract-graph` without the dates and keywords that come from an example and not
+        from the text; None if the whole record does.
+
+        Without `with_keywords`, keywords stay: they are predicates, which many texts share.
+        """
+        if self._is_copy(record, source):
+            return None
+        dates = self._dates & _keys(record.get(field) for field in DATE_FIELDS)
+        if any(not source.has_name(date) for date in dates):  # the other date is made up
+            record = {key: record[key] for key in record if key not in DATE_FIELDS}
+        keywords = record.get("keywords")
+        if not with_keywords or not isinstance(keywords, list):
+            return record
+        own_keywords = [word for word in keywords if not self._is_copied_keyword(word, source)]
+        return {**record, "keywords": own_keywords}
+
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        """The keys of all names, also of aliases."""
+        aliases = [_keys(_listed(record, "aliases")) for record in self.records]
+        return frozenset().union(*map(_names_of, self.records), *aliases)
+
+    @cached_property
+    def _statements(self) -> list[frozenset[str]]:
+        return [self._statement_of(record) for record in self.records]
+
+    @cached_property
+    def _dates(self) -> frozenset[str]:
+        return _keys(record.get(field) for record in self.records for field in DATE_FIELDS)
+
+    @cached_property
+    def _words(self) -> frozenset[str]:
+        """The words of statements, names, keywords and dates."""
+        keywords = [_keys(_listed(record, "keywords")) for record in self.records]
+        names = self._names.union(self._dates, *keywords)
+        return frozenset().union(*self._statements, *map(_words_of_name, names))
 
     def _is_copy(self, record: Record, source: "TextWords") -> bool:
-        """Whether a record comes from an example and not from the text."""
-        statement = RecordStatement.of(record, with_terms=self.with_terms)
-        return (
-            self._names_a_stranger(statement, source)
-            or self._tells_of_a_stranger(record, source)
-            or self._is_all_from_examples(statement, source)
-            or self._repeats_a_statement(statement, source)
-        )
-
-    def _names_a_stranger(self, statement: RecordStatement, source: "TextWords") -> bool:
-        """Whether a name is an example's and not in the text.
-
-        If a part of the name is in the text, the rest may be a model's knowledge; then the record
-        counts as true if most of the statement is in the text.
+        """Whether a record comes from an example and not from the text: it tells of somebody whom the
+        text does not know, consists mainly of an example's words, or makes an example's statement.
         """
-        for name in statement.names & self.names:
-            if source.has_name(name):
-                continue
-            if not any(map(source.has_word, _words_of_name(name))):
-                return True
-            true_words = [word for word in statement.words - self.words if source.has_word(word)]
-            if 2 * len(true_words) <= len(statement.words):
-                return True
-        return False
-
-    def _tells_of_a_stranger(self, record: Record, source: "TextWords") -> bool:
-        """Whether the description holds a name of an example, and the text no word of this name.
-
-        "Old May" is not looked for: "sixty years old may enter" is no name.
-        """
-        description = folded_text(str(record.get("description") or ""))
-        for name in self.names:
-            if name not in description:
-                continue
-            words = _words_of_name(name)
-            if not any(is_grammatical(word) or source.has_word(word) for word in words):
-                return True
-        return False
-
-    def _is_all_from_examples(self, statement: RecordStatement, source: "TextWords") -> bool:
-        """Whether all words of names and most further words are an example's, and no word the text's."""
-        name_words = frozenset[str]().union(*map(_words_of_name, statement.names))
-        if not name_words <= self.words or any(map(source.has_word, name_words)):
-            return False
-        own_words = statement.words - self.words
-        is_about_text = any(map(source.has_word, own_words))
-        has_words = bool(name_words or statement.words)
-        return has_words and not is_about_text and 2 * len(own_words) <= len(statement.words)
-
-    def _repeats_a_statement(self, statement: RecordStatement, source: "TextWords") -> bool:
-        """Whether most of the statement is most of an example's statement, and not in the text."""
-        for example in self.statements:
-            shared_words = statement.words & example.words
-            copied = [word for word in shared_words if not source.has_word(word)]
-            size = max(len(statement.words), len(example.words))
+        names = _names_of(record)
+        told = "\n".join([*names, folded_text(str(record.get("description") or ""))])
+        if any(name in told and self._is_stranger(name, source) for name in self._names):
+            return True
+        statement = self._statement_of(record)
+        all_words = statement.union(*map(_words_of_name, names))
+        if 2 * len(_copied(all_words, self._words, source)) > len(all_words):
+            return True
+        for example in self._statements:
+            copied = _copied(statement, example, source)
+            size = max(len(statement), len(example))
             if len(copied) >= LEAST_COPIED_WORDS and 2 * len(copied) > size:
                 return True
         return False
+
+    def _is_stranger(self, name: str, source: "TextWords") -> bool:
+        """Whether the text has no word of a name.
+
+        "Old May" is nobody for sure: "sixty years old may enter" is no name.
+        """
+        return not any(
+            is_grammatical(word) or source.has_word(word) for word in _words_of_name(name)
+        )
+
+    def _is_copied_keyword(self, keyword: object, source: "TextWords") -> bool:
+        """Whether a keyword has words of an example only, and none of the text."""
+        if not isinstance(keyword, str):
+            return False
+        words = _content_words(keyword, without=frozenset())
+        return bool(words) and len(_copied(words, self._words, source)) == len(words)
+
+    def _statement_of(self, record: Record) -> frozenset[str]:
+        """The content words of what a record says: the description, or else keywords or attribute."""
+        text = _statement_text(record, with_terms=self.with_terms)
+        return _content_words(text, without=_names_of(record))
+
+
+def _copied(words: frozenset[str], example: frozenset[str], source: "TextWords") -> Collection[str]:
+    """The words that an example has, and not the text."""
+    return [word for word in words & example if not source.has_word(word)]
+
+
+def _names_of(record: Record) -> frozenset[str]:
+    """The keys of the names that a record is about."""
+    return _keys(record.get(field) for field in NAME_FIELDS)
+
+
+def _listed(record: Record, field: str) -> list[Json]:
+    value = record.get(field)
+    return value if isinstance(value, list) else []
 
 
 @dataclass

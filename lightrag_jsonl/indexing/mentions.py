@@ -83,7 +83,7 @@ class MentionCollector:
         """Add (line, record) pairs; returns the number of new names and pairs."""
         count_before = len(self._keys)
         records = list(records)
-        may_copy = bool(self.examples.shared_words([record for _, record in records]))
+        may_copy = self.examples.may_be_in([record for _, record in records])
         for line, record in records:
             if self.ontology:
                 if violation := self.ontology.check(record, self._types):
