@@ -1,4 +1,6 @@
-"""Converts common variants of records (other names for types, keys, lists) to our form."""
+"""Converts common variants of records to our form: other names for types, keys and lists, and the nodes and edges of
+graph builders such as neo4j's and LangChain's.
+"""
 
 import unicodedata
 from collections.abc import Iterator
@@ -7,7 +9,6 @@ from functools import lru_cache
 
 from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.types import UNKNOWN_TYPE, Json, Record
-from lightrag_jsonl.llm.builder_records import plain_edge, plain_graph, typed_ends
 
 
 def _by_alias(table: str) -> dict[str, str]:
@@ -46,30 +47,23 @@ _KEYWORD_LISTS = _by_alias("""
 high_level_keywords: highlevelkeywords highlevel hlkeywords 高级关键词 高层关键词 高层次关键词
 low_level_keywords: lowlevelkeywords lowlevel llkeywords 低级关键词 低层关键词 低层次关键词 底层关键词
 """)  # by the letters of a key alone
-_QUESTION_KEYS = (
-    "question",
-    "query",
-    "rewritten_question",
-    "standalone_question",
-    "问题",
-    "完整问题",
+_QUESTION_KEYS = _by_alias(
+    "question: question query rewritten_question standalone_question 问题 完整问题"
 )
 _OUR_KEYS = {"type", "name", *_KEYS.values()}
 _TEXT_KEYS = {"name", "source", "target", "description", "valid_from", "valid_to"}
 _DATE_KEYS = ("valid_from", "valid_to")
-_PREDICATE_KEYS = (  # of a triple
-    "predicate",
-    "relation",
-    "relationship",
-    "label",
-    "谓语",
-    "谓词",
-    "关系",
-    "关系类型",
+_PREDICATE_KEYS = _by_alias(  # of a triple
+    "predicate: predicate relation relationship label 谓语 谓词 关系 关系类型"
 )
+_ENDS = ("source", "target")
+_LABELS = ("type", "entity_type", "label", "labels")  # of a node
+_NODE_KEYS = frozenset({"id", "type", "label", "labels", "description"})
 _FOLDED_KEYS = {*_OUR_KEYS, *_KEYS, *_LISTS, *_PREDICATE_KEYS}  # read in any capitals, too
 _CAMEL_CASE = pattern_of(r"(?<=[a-z])(?=[A-Z])")
 _BETWEEN_WORDS = pattern_of(r"[\s_-]+")
+_BARE_ID = pattern_of(r"[A-Za-z]{0,4}[_-]?\d+")  # "0", "n12", "node_3": tells nothing but the order
+_CONSTANT = pattern_of(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")  # a type of relations in Cypher
 _COMMA = pattern_of(r"[,，、;；]")
 _NO_LETTER = pattern_of(r"[\W_]+")
 _LOWEST_STRENGTH = 1.0
@@ -89,7 +83,7 @@ def repair_graph_record(record: Record) -> tuple[Record, ...]:
     """
     folded = record
     if not _OUR_KEYS.issuperset(record):
-        folded = plain_graph(_with_folded_keys(record))
+        folded = _with_names(_with_folded_keys(record))
     has_new_keys = folded != record
     repaired_records: list[Record] = []
     for normalized in normalize_graph_record(folded):
@@ -146,9 +140,9 @@ def normalize_graph_record(record: Record) -> tuple[Record, ...]:
         return (_normalize(record),)
     lists = [key for key in record if key in _LISTS and isinstance(record[key], list)]
     if "type" in record or not lists:
-        entities = typed_ends(record)
+        entities = _typed_ends(record)
         if entities:
-            record = _typed("relationship", plain_edge(record, {}))
+            record = _typed("relationship", _plain_edge(record, {}))
         return (*map(_normalize, entities), _normalize(record))
     return tuple(_list_records(record, lists))
 
@@ -321,3 +315,120 @@ def _triple_fields(record: Record, fields: Record) -> Record:
         if isinstance(word, str) and isinstance(source, str) and isinstance(target, str):
             return {"keywords": word, "description": f"{source} {word} {target}"}
     return {}
+
+
+# ── nodes and edges of graph builders ───────────────────────────────────────────
+
+
+def _with_names(record: Record) -> Record:
+    """A record with a builder's nodes and edges turned into entities and relations by name.
+
+    Ids of nodes are resolved within the record. A record of another form is unchanged.
+    """
+    names_by_id: dict[str, Json] = {}
+    plain = dict(record)
+    lists = {key: _objects(record[key]) for key in record.keys() & _LISTS.keys()}
+    for key, nodes in lists.items():
+        if nodes and _LISTS[key] == "entity":
+            names_by_id |= {str(node["id"]): _name_of_node(node) for node in nodes if "id" in node}
+            plain[key] = [_plain_node(node) for node in nodes]
+    for key, edges in lists.items():
+        if edges and _LISTS[key] == "relationship":
+            plain[key] = [_plain_edge(edge, names_by_id) for edge in edges]
+    if _is_node(record) and ("properties" in record or _NODE_KEYS.issuperset(record)):
+        return {"type": "entity", **_plain_node(record)}
+    return plain
+
+
+def _plain_edge(edge: Record, names_by_id: dict[str, Json]) -> Record:
+    """An edge with the names of the ends in place of ids or nodes, and the type as a predicate."""
+    plain = _properties(edge.get("properties"))
+    plain |= {key: value for key, value in edge.items() if key != "properties"}
+    for key in [key for key in edge if _KEYS.get(key, key) in _ENDS]:
+        end = edge[key]
+        name = _name_of_node(end) if isinstance(end, dict) else end
+        plain[key] = names_by_id.get(str(name), name)
+    for key in ("type", "relation", "predicate"):
+        predicate = plain.get(key)
+        if isinstance(predicate, str) and _CONSTANT.fullmatch(predicate):
+            plain[key] = predicate.replace("_", " ").lower()
+    return plain
+
+
+def _typed_ends(record: Record) -> list[Record]:
+    """The ends of an edge as entities, if the edge names the types."""
+    values: dict[str, Json] = {}
+    for key, value in record.items():
+        alias = key.removesuffix("_type")
+        values.setdefault(_KEYS.get(alias, alias) + key[len(alias) :], value)
+    entities: list[Record] = []
+    for end in _ENDS:
+        name = values.get(end)
+        own_type = values.get(f"{end}_type")
+        if isinstance(name, dict):
+            own_type = own_type or name.get("type") or name.get("label")
+            name = _name_of_node(name)
+        if isinstance(name, str) and isinstance(own_type, str):
+            entity: Record = {"name": name, "entity_type": own_type, "description": ""}
+            entities.append({"type": "entity", **entity})
+    return entities
+
+
+def _objects(value: Json) -> list[Record]:
+    """The objects of a list that has nothing else."""
+    items = value if isinstance(value, list) else []
+    objects = [item for item in items if isinstance(item, dict)]
+    return objects if len(objects) == len(items) else []
+
+
+def _is_node(record: Record) -> bool:
+    """Whether an object has an id, and a type or properties, as nodes of builders have."""
+    if "id" not in record or isinstance(record.get("properties"), dict | list):
+        return "id" in record
+    has_label = not record.keys().isdisjoint({"label", "labels", "type"})
+    return has_label and ("name" in record or not _is_bare(record["id"]))
+
+
+def _plain_node(node: Record) -> Record:
+    """A node as an entity, with further properties as attributes; another object is unchanged."""
+    if not _is_node(node):
+        return node
+    name = _name_of_node(node)
+    properties = _properties(node.get("properties"))
+    description = node.get("description", properties.pop("description", None))
+    labels = [node[key] for key in _LABELS if node.get(key) and node[key] != name]
+    types = [label for label in labels if str(label).casefold() not in _RECORD_TYPES]
+    used = {*_LABELS, *_NODE_KEYS, "name", "title", "properties"}
+    plain: Record = {"name": name}
+    plain |= {key: value for key, value in node.items() if key not in used}
+    if description is not None:
+        plain["description"] = description
+    if types:
+        plain["entity_type"] = types[0]
+    attributes = {key: value for key, value in properties.items() if value != name}
+    if attributes:
+        plain["attributes"] = attributes
+    return plain
+
+
+def _name_of_node(node: Record) -> Json:
+    """The name of a node: a property, or the id, or the label of a node with a meaningless id."""
+    for source in (node, _properties(node.get("properties"))):
+        for key in ("name", "title"):
+            if source.get(key):
+                return source[key]
+    node_id = node.get("id")
+    label = node.get("label")
+    return label if _is_bare(node_id) and isinstance(label, str) else node_id
+
+
+def _is_bare(node_id: Json) -> bool:
+    return not isinstance(node_id, str) or _BARE_ID.fullmatch(node_id) is not None
+
+
+def _properties(value: Json) -> Record:
+    """Properties as a mapping, also of a list of keys and values."""
+    if isinstance(value, dict):
+        return dict(value)
+    pairs = _objects(value)
+    return {str(pair["key"]): pair["value"] for pair in pairs if {"key", "value"} <= pair.keys()}
