@@ -59,11 +59,11 @@ class PassageEmbedder:
         missing = _texts_by_digest(due, without=vectors)
         embeddings = await self._make(missing, step, keep=self._remote)
         for key, embedding in embeddings.items():
-            vectors[key] = _stored_vector(embedding)
+            vectors[key] = embedding.vector
         for kind, digests in due.items():
             change.vectors[kind] = {row: (key, vectors[key]) for row, (key, _) in digests.items()}
             change.refusals[kind] = _messages(digests, embeddings, attrgetter("refusal"))
-            change.shortened[kind] = _messages(digests, embeddings, _shortening)
+            change.shortened[kind] = _messages(digests, embeddings, attrgetter("shortened"))
         if self._remote:
             change.cached_vectors += vectors
 
@@ -81,7 +81,7 @@ class PassageEmbedder:
         for kind, digests in digests_by_kind.items():
             reasons[kind] = _messages(digests, embeddings, attrgetter("refusal"))
             vectors[kind] = {
-                row: (key, _stored_vector(embeddings[key]))
+                row: (key, embeddings[key].vector)
                 for row, (key, _) in digests.items()
                 if not embeddings[key].refusal
             }
@@ -158,9 +158,7 @@ class PassageEmbedder:
 
     async def _cache(self, embeddings: Mapping[bytes, Embedding]) -> None:
         vectors = {
-            key: embedding.vector
-            for key, embedding in embeddings.items()
-            if embedding.vector is not None
+            key: embedding.vector for key, embedding in embeddings.items() if not embedding.refusal
         }
         await write(self._store, methodcaller("put_cached_vectors", vectors), durable=False)
 
@@ -230,10 +228,6 @@ def _texts_by_digest(
     }
 
 
-def _stored_vector(embedding: Embedding) -> Vectors:
-    return NO_VECTOR if embedding.vector is None else embedding.vector
-
-
 def _messages(
     digests: Digests,
     embeddings: Mapping[bytes, Embedding],
@@ -244,9 +238,3 @@ def _messages(
         row: message_of(embeddings[key]) for row, (key, _) in digests.items() if key in embeddings
     }
     return {row: message for row, message in messages.items() if message}
-
-
-def _shortening(embedding: Embedding) -> str:
-    if not embedding.cut:
-        return ""
-    return f"only the first {embedding.characters:,} characters are embedded ({embedding.cut})"

@@ -57,7 +57,7 @@ class Examples:
         """Whether records have a telling word of an example, whole or inside a word; otherwise none is a copy."""
         text = nfkc_casefold(msgspec.json.encode(records).decode())
         plain = text.translate(QUOTE_FORMS).replace("'", "")
-        return any(word in plain for word in self._words if not is_grammatical(word))
+        return any(word in plain for word in self._telling_words)
 
     def checked(
         self, record: Record, source: "TextWords", *, with_keywords: bool = True
@@ -98,6 +98,10 @@ class Examples:
         keywords = [_keys(_listed(record, "keywords")) for record in self.records]
         names = self._names.union(self._dates, *keywords)
         return frozenset().union(*self._statements, *map(_words_of_name, names))
+
+    @cached_property
+    def _telling_words(self) -> list[str]:
+        return [word for word in self._words if not is_grammatical(word)]
 
     def _is_copy(self, record: Record, source: "TextWords") -> bool:
         """Whether a record comes from an example and not from the text: it tells of somebody whom the

@@ -14,6 +14,7 @@ from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.protocols import Embedder, Vectors
 from lightrag_jsonl.core.user_code import can_embed, embed_texts
 from lightrag_jsonl.llm.scheduler import FIRST_CHUNK, FIRST_LIMIT, CallScheduler
+from lightrag_jsonl.storage.vector_index import NO_VECTOR
 
 LENGTH_REFUSAL = pattern_of(
     r"token|too (long|large)|length|longer|context|exceed|HTTP 413", re.IGNORECASE
@@ -27,15 +28,13 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Embedding:
-    """The vector of a text; or None and the embedder's `refusal`.
-
-    Of an overlong text only the first `characters` are embedded, for the reason in `cut`.
+    """The vector of a text; or `NO_VECTOR` and the embedder's `refusal`. `shortened` says how much of an
+    overlong text is embedded, and why not all of it.
     """
 
-    vector: Vectors | None
+    vector: Vectors
     refusal: str = ""
-    characters: int = 0
-    cut: str = ""
+    shortened: str = ""
 
 
 class PacedEmbedder:
@@ -122,7 +121,7 @@ class IsolatingEmbedder:
         first = await self._isolated(texts[:middle])
         second = await self._isolated(texts[middle:])
         embeddings = [*first, *second]
-        all_whole = not any(embedding.refusal or embedding.cut for embedding in embeddings)
+        all_whole = not any(embedding.refusal or embedding.shortened for embedding in embeddings)
         if all_whole and middle < self.batch_size:
             log.warning("the embedder cannot do %d texts at once, but %d", len(texts), middle)
             self.batch_size = middle
@@ -139,9 +138,10 @@ class IsolatingEmbedder:
                     raise
                 length = int(length * SHORTER)
             else:
-                return Embedding(vectors[0], characters=length, cut=str(refusal))
+                shortened = f"only the first {length:,} characters are embedded ({refusal})"
+                return Embedding(vectors[0], shortened=shortened)
         await self._check_well(refusal)
-        return Embedding(None, refusal=str(refusal))
+        return Embedding(NO_VECTOR, refusal=str(refusal))
 
     async def _check_well(self, refusal: EmbeddingError) -> None:
         """Raise a refusal that does not concern the text alone."""

@@ -27,6 +27,7 @@ from lightrag_jsonl.storage.rows import (
     EntityMentionRow,
     EntityRow,
     GraphRow,
+    Mention,
     MentionRow,
     NextIds,
     Override,
@@ -390,30 +391,19 @@ def mention_rows(
 
     `position` orders the chunk among all others, whenever they are inserted.
     """
-    entity_positions = mention_positions(position, len(extraction.entities))
-    relation_positions = mention_positions(position, len(extraction.relations))
-    entity_mentions: list[EntityMentionRow] = []
-    for offset, entity in enumerate(extraction.entities):
-        entity_mentions.append(
-            MentionRow(
-                id=ids.entity_mentions + offset,
-                owner=None,
-                chunk=chunk,
-                position=entity_positions[offset],
-                mention=entity,
-            )
-        )
-    relation_mentions: list[RelationMentionRow] = []
-    for offset, relation in enumerate(extraction.relations):
-        relation_mentions.append(
-            MentionRow(
-                id=ids.relation_mentions + offset,
-                owner=None,
-                chunk=chunk,
-                position=relation_positions[offset],
-                mention=relation,
-            )
-        )
+    entity_mentions = _numbered_rows(extraction.entities, ids.entity_mentions, chunk, position)
+    relation_mentions = _numbered_rows(extraction.relations, ids.relation_mentions, chunk, position)
     ids.entity_mentions += len(entity_mentions)
     ids.relation_mentions += len(relation_mentions)
     return entity_mentions, relation_mentions
+
+
+def _numbered_rows(
+    mentions: Sequence[Mention], first_id: int, chunk: int, position: int
+) -> list[MentionRow[Mention]]:
+    """The mentions of one kind in a chunk, with row ids from `first_id` on."""
+    positions = mention_positions(position, len(mentions))
+    return [
+        MentionRow(id=id, owner=None, chunk=chunk, position=place, mention=mention)
+        for id, (place, mention) in enumerate(zip(positions, mentions, strict=True), first_id)
+    ]
