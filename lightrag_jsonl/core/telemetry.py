@@ -81,27 +81,20 @@ def span(
         yield open_span
 
 
-def chat_span(llm: LLM, *, max_tokens: int | None) -> contextlib.AbstractContextManager[OpenSpan]:
-    """A span around a call of a model, with its repetitions."""
-    limits = {} if max_tokens is None else {"gen_ai.request.max_tokens": max_tokens}
-    return _client_span("chat", llm, limits)
-
-
-def embeddings_span(embedder: Embedder) -> contextlib.AbstractContextManager[OpenSpan]:
-    """A span around a request for vectors, with its repetitions."""
-    return _client_span("embeddings", embedder, {})
-
-
 @contextlib.contextmanager
-def _client_span(
-    operation: str, part: LLM | Embedder, more_attributes: Attributes
+def client_span(
+    operation: str, part: LLM | Embedder, *, max_tokens: int | None = None
 ) -> Iterator[OpenSpan]:
-    """A span around a request to the server of a model or an embedder."""
+    """A span around a request to the server of a model ("chat") or an embedder ("embeddings"), with its
+    repetitions.
+    """
     if _Installed.telemetry is None:  # nobody reads the attributes
         yield _NoSpan()
         return
     model = getattr(part, "model", part.name)
-    attributes = {**_model_attributes(operation, model, part), **more_attributes}
+    attributes = _request_attributes(operation, model, part)
+    if max_tokens is not None:
+        attributes["gen_ai.request.max_tokens"] = max_tokens
     with span(f"{operation} {model}", attributes, is_client=True) as open_span:
         yield open_span
 
@@ -117,7 +110,7 @@ def completion_attributes(completion: Completion) -> Attributes:
     }
 
 
-def _model_attributes(operation: str, model: str, part: object) -> dict[str, str | int]:
+def _request_attributes(operation: str, model: str, part: object) -> dict[str, str | int]:
     """The attributes of a request before the answer."""
     url = urlsplit(str(getattr(part, "url", "")))
     host = url.hostname or ""

@@ -23,7 +23,7 @@ from lightrag_jsonl.core.errors import (
 )
 from lightrag_jsonl.core.protocols import Tokenizer, Vectors
 from lightrag_jsonl.core.retrying import PATIENCE, READER_PATIENCE, retries_of, with_retries
-from lightrag_jsonl.core.telemetry import embeddings_span
+from lightrag_jsonl.core.telemetry import client_span
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Completion, Finish, Message
 from lightrag_jsonl.core.usage import Usage
@@ -62,7 +62,7 @@ async def embed_texts(
     embedder: protocols.Embedder, texts: Sequence[str], kind: Literal["query", "passage"]
 ) -> Vectors:
     """An embedder's unit vectors, shape (len(texts), dim); or else an `EmbeddingError`."""
-    with embeddings_span(embedder) as span, _named("embedder", EmbeddingError, embedder):
+    with client_span("embeddings", embedder) as span, _named("embedder", EmbeddingError, embedder):
         rows = await with_retries(
             lambda: abandonable(embedder.embed(texts, kind=kind)),
             retries=retries_of(embedder),

@@ -17,7 +17,7 @@ from lightrag_jsonl.core.retrying import (
     retries_of,
     with_retries,
 )
-from lightrag_jsonl.core.telemetry import chat_span, completion_attributes
+from lightrag_jsonl.core.telemetry import client_span, completion_attributes
 from lightrag_jsonl.core.types import Completion
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.core.user_code import ONE_CALL, checked_completion
@@ -100,7 +100,7 @@ class ModelCalls:
         No other call takes the slot before `keep` has stored the completion: however slowly it is stored, a
         process that is killed loses no more answers than calls may be in flight.
         """
-        with chat_span(self.llm, max_tokens=request.max_tokens) as span:
+        with client_span("chat", self.llm, max_tokens=request.max_tokens) as span:
             span.add({"lightrag_jsonl.prompt": request.prompt})
             completion = await with_retries(
                 lambda: self._call_in_turn(request, meter, keep),

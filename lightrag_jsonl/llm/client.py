@@ -265,19 +265,17 @@ class ModelClient:
         )
 
     async def _keep(self, request: ModelRequest, key: bytes, completion: Completion) -> None:
-        """Store an answer, also if it is waited for no more: a reader who leaves may ask the same again."""
-        try:
-            await self._store(request, key, completion)
-        except asyncio.CancelledError:
-            await self._store(request, key, completion)
-            raise
-
-    async def _store(self, request: ModelRequest, key: bytes, completion: Completion) -> None:
-        """Store a complete answer; a failure to store loses no answer to a question."""
+        """Store a complete answer, also if it is waited for no more: a reader who leaves may ask the same
+        again. A failure to store loses no answer to a question.
+        """
         if not self.stores_answers or completion.broken_off:
             return
         try:
             await self._cache.put(key, completion, request.document)
+        except asyncio.CancelledError:
+            with contextlib.suppress(StorageError):
+                await self._cache.put(key, completion, request.document)
+            raise
         except StorageError as error:
             if request.priority != QUESTION:
                 raise
