@@ -4,7 +4,6 @@ import codecs
 import logging
 import re
 import unicodedata
-from collections.abc import Iterable
 from typing import NamedTuple
 
 from lightrag_jsonl.core.errors import ConfigError
@@ -34,9 +33,10 @@ ENCODINGS_BY_LABEL = {
     **dict.fromkeys(("unicode", "utf8", "unicode-1-1-utf-8"), "utf-8"),
 }
 WESTERN = "cp1252"
-# Windows-1252 is chosen above a likelier encoding if it is so likely in proportion: short western
-# texts decode as Central European, too. Measured on a line of each of 38 languages.
-WESTERN_SHARE = 0.75
+# These are chosen above a likelier encoding if they are so likely in proportion: short western texts
+# decode as Central European or Cyrillic, two Chinese characters as Korean.
+USUAL_ENCODINGS = ("gb18030", "windows-1252")
+USUAL_SHARE = 0.65
 MOST_CONTROLS = 0.02  # control characters in a text; binary files have more
 MOST_WRONG = 0.02  # wrong bytes among those beyond ASCII, in a text of a declared encoding
 
@@ -44,8 +44,6 @@ _CONTROLS = pattern_of("[\x00-\x08\x0e-\x1f\x7f]")
 _JAPANESE_ESCAPE = re.compile(rb"\x1b(?:\$[@B]|\([BJI])")
 # Letters of Windows-1252 and most other encodings: a text without any has signs only, as in "25 °C".
 _WESTERN_LETTER = re.compile(rb"[\x8a\x8c\x8e\x9a\x9c\x9e\x9f\xbc-\xbe\xc0-\xff]")
-_LETTER_RUN = pattern_of(r"[^\W\d_]+")
-_SCRIPTS = ("LATIN", "CYRILLIC", "GREEK", "HEBREW", "ARABIC", "THAI")
 
 log = logging.getLogger(__name__)
 
@@ -169,43 +167,13 @@ def _detected_encoding(data: bytes) -> str:
     """The likeliest encoding but UTF-8; Windows-1252 where none is likely."""
     from chardet import detect_all
 
-    if _is_chinese(data.decode("gb18030", errors="replace")):
-        return "gb18030"
     if not _WESTERN_LETTER.search(data):
         return WESTERN
     candidates = detect_all(data, ignore_threshold=True, include_encodings=DETECTED_ENCODINGS)
     likelihoods: dict[str, float] = {}
     for candidate in candidates:
-        encoding = candidate["encoding"]
-        if encoding and not _mixes_scripts(data[: 1 << 16].decode(encoding, errors="ignore")):
-            likelihoods.setdefault(encoding.lower(), candidate["confidence"])
-    if not likelihoods:
-        return WESTERN
-    best = max(likelihoods, key=lambda encoding: likelihoods[encoding])
-    western = likelihoods.get("windows-1252", 0.0)
-    if western >= WESTERN_SHARE * likelihoods[best]:
-        best = WESTERN
+        likelihoods.setdefault((candidate["encoding"] or WESTERN).lower(), candidate["confidence"])
+    least = USUAL_SHARE * max(likelihoods.values(), default=0.0)
+    usual = [name for name in USUAL_ENCODINGS if likelihoods.get(name, 0.0) >= least]
+    best = usual[0] if usual else max(likelihoods, key=lambda name: likelihoods[name])
     return ENCODINGS_BY_LABEL.get(best, best)
-
-
-def _mixes_scripts(text: str) -> bool:
-    """Whether words have letters of several alphabets, as "Cafй" has."""
-    words = [word for word in _LETTER_RUN.findall(text) if not word.isascii()]
-    mixed = sum(len(_alphabets(word)) > 1 for word in words)
-    return 10 * mixed > len(words)
-
-
-def _alphabets(word: Iterable[str]) -> set[str]:
-    names = {unicodedata.name(letter, "").partition(" ")[0] for letter in word}
-    return names.intersection(_SCRIPTS)
-
-
-def _is_chinese(text: str) -> bool:
-    """Whether a text decoded from GB 18030 consists of frequent characters, unlike Korean."""
-    letters = [
-        letter.encode("gb2312", "ignore")[:1] for letter in set(text) if not letter.isascii()
-    ]
-    rows = [row for row in letters if row]
-    frequent = sum(row in b"\xa1\xa3" or b"\xb0" <= row <= b"\xd7" for row in rows)
-    korean = len(rows) >= 8 and max(rows) <= b"\xc8" and min(rows) >= b"\xb0"
-    return frequent > 0.6 * len(letters) and not korean and "\ufffd" not in text
