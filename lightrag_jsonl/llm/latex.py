@@ -3,34 +3,27 @@
 """
 
 import re
+from collections.abc import Mapping
 
 from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.types import Json
 
-# What follows the first letter of a command, by the letter. `common` commands have an ending
-# that begins no line and no cell of ordinary text; `in_formulas` ones might ("to", "not").
+# What follows the first letter of a command, by the letter: the endings that begin no line and no cell of
+# ordinary text, and those that might ("to", "not") and count in formulas. A backspace and a form feed mean
+# nothing in a text: they always begin a command.
 _ENDINGS = {
-    "b": {"common": "[A-Za-z]+", "in_formulas": "[A-Za-z]+"},  # a backspace means nothing in a text
-    "f": {
-        "common": "rac|orall|lat|rown|box|bmatrix|ootnote|ootnotesize|allingdotseq",
-        "in_formulas": "[A-Za-z]+",
-    },
-    "n": {
-        "common": "abla|eq|eqq|otin|leq|geq|gtr|prec|succ|sim|cong|subseteq|supseteq|earrow|"
-        "warrow|leftarrow|rightarrow|Leftarrow|Rightarrow|leftrightarrow|vdash|vDash|onumber|olimits|ewcommand|ewline",
-        "in_formulas": "u|e|i|ot|eg|abla|eq|mid|less|exists|parallel|subset|supset|atural",
-    },
-    "r": {
-        "common": "ho|ight|ightarrow|ightleftharpoons|angle|brace|brack|floor|ceil|moustache|"
-        "vert|Vert|aisebox|ightharpoonup|isingdotseq",
-        "in_formulas": "m|eal|ef|ule|oot|[A-Za-z]{2,}",
-    },
-    "t": {
-        "common": "heta|au|imes|ilde|herefore|riangle|riangleq|riangleleft|riangleright|frac|binom|"
-        "extbf|extit|extrm|extsf|exttt|extstyle|extsc|extsuperscript|extsubscript|wohead\\w+|"
-        "hickapprox|hicksim|hetasym|anh|ext(?=\\{)|extcolor(?=\\{)",
-        "in_formulas": "o|an|op|ext|ag|iny|t|able|hinspace",
-    },
+    "n": "abla|eq|eqq|otin|leq|geq|gtr|prec|succ|sim|cong|subseteq|supseteq|earrow|warrow|leftarrow|rightarrow"
+    "|Leftarrow|Rightarrow|leftrightarrow|vdash|vDash|onumber|olimits|ewcommand|ewline",
+    "r": "ho|ight|ightarrow|ightleftharpoons|angle|brace|brack|floor|ceil|moustache|vert|Vert|aisebox"
+    "|ightharpoonup|isingdotseq",
+    "t": "heta|au|imes|ilde|herefore|riangle|riangleq|riangleleft|riangleright|frac|binom|extbf|extit|extrm|extsf"
+    "|exttt|extstyle|extsc|extsuperscript|extsubscript|wohead\\w+|hickapprox|hicksim|hetasym|anh|ext(?=\\{)"
+    "|extcolor(?=\\{)",
+}
+_ENDINGS_IN_FORMULAS = {
+    "n": "u|e|i|ot|eg|abla|eq|mid|less|exists|parallel|subset|supset|atural",
+    "r": "m|[A-Za-z]{2,}",
+    "t": "o|an|op|ext|ag|iny|t|able|hinspace",
 }
 _LETTERS = {"\b": "b", "\f": "f", "\n": "n", "\r": "r", "\t": "t"}
 _ESCAPED_COMMAND = pattern_of(r"\\(?:[bf]|[nrt][A-Za-z])")
@@ -43,7 +36,6 @@ _PATH = pattern_of(
 _PATH_WITH_SPACES = pattern_of(
     r"(?<![A-Za-z0-9])[A-Za-z]:\\(?:[\w.$~@()+ -]{0,80}(?:[\b\f\r\t\\]|\n(?=[a-z_0-9])))+[\w.$~@()+-]+"
 )
-_NEVER_IN_TEXTS = {"\b": "\\b", "\f": "\\f"}
 _LOST_BACKSLASH = pattern_of(r"[\b\f\n\r\t]")
 # A formula as pandoc knows it: no space inside its dollars, no digit after them.
 _FORMULA = pattern_of(
@@ -53,17 +45,18 @@ _FORMULA = pattern_of(
 )
 
 
-def _commands(kind: str) -> re.Pattern[str]:
-    """The control characters that begin a command, each with the rest of the command."""
+def _commands(endings_by_letter: Mapping[str, str]) -> re.Pattern[str]:
+    """The control characters that begin a command, if its rest follows."""
+    controls = {letter: control for control, letter in _LETTERS.items()}
     parts = [
-        f"{re.escape(control)}(?=(?:{_ENDINGS[letter][kind]})(?![A-Za-z]))"
-        for control, letter in _LETTERS.items()
+        f"{re.escape(controls[letter])}(?=(?:{endings})(?![A-Za-z]))"
+        for letter, endings in endings_by_letter.items()
     ]
     return re.compile("|".join(parts))
 
 
-_COMMON = _commands("common")
-_IN_FORMULAS = _commands("in_formulas")
+_COMMON = _commands(_ENDINGS)
+_IN_FORMULAS = _commands(_ENDINGS_IN_FORMULAS)
 _IN_SCRIPTS = pattern_of(rf"(?<=[{{^_])(?:{_IN_FORMULAS.pattern})")  # as in `x_{\nu}`
 
 
@@ -88,10 +81,9 @@ def _text_with_commands(text: str) -> str:
         return text
     for path in (_PATH, _PATH_WITH_SPACES):
         text = path.sub(lambda match: _LOST_BACKSLASH.sub(_command_start, match[0]), text)
+    text = text.replace("\b", "\\b").replace("\f", "\\f")
     text = _IN_SCRIPTS.sub(_command_start, _COMMON.sub(_command_start, text))
     text = _FORMULA.sub(lambda formula: _IN_FORMULAS.sub(_command_start, formula[0]), text)
-    for control, written in _NEVER_IN_TEXTS.items():
-        text = text.replace(control, written)
     return text
 
 
