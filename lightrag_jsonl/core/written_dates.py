@@ -11,7 +11,6 @@ from lightrag_jsonl.core.dates import (
     ENGLISH_MONTHS,
     ERAS,
     days_later,
-    era_year,
     half_width,
     iso_date,
     months_later,
@@ -197,15 +196,15 @@ _TIME_STEPS = {  # from the date of a text, in years or months
     "下个": 1,
 }
 _DAY = rf"(?:(?P<day>{CHINESE_NUMBER}{{1,3}})[日号])?"
+_RANGE_SIGN = r"[至到—－\-–~～]"
 _CHINESE_DATE = pattern_of(
-    rf"(?<![\d.,$¥])(?:(?P<whole>\d{{4}}[-/.]\d{{1,2}}[-/.]\d{{1,2}}|\d{{4}}-\d{{2}}(?!\d))"
-    rf"|(?P<era>{ERAS})(?P<era_year>元|{CHINESE_NUMBER}{{1,4}})年(?:\w{{1,3}}月)?"
-    rf"|公元(?P<early_year>{CHINESE_NUMBER}{{1,4}})年"
-    rf"|(?:(?P<year>[12一二][\d〇零一二三四五六七八九]{{3}})年|(?P<turn_year>[去今明前当]年))"
-    rf"(?:(?P<month>{CHINESE_NUMBER}{{1,3}})月{_DAY})?"
+    rf"(?<![\d.,$¥])(?:(?P<whole>\d{{4}}[-/.]\d{{1,2}}[-/.]\d{{1,2}}|\d{{4}}-\d{{2}}(?!\d)"
+    rf"|(?:{ERAS})(?:元|{CHINESE_NUMBER}{{1,4}})年(?:\w{{1,3}}月)?|公元{CHINESE_NUMBER}{{1,4}}年"
+    rf"|[12一二][\d〇零一二三四五六七八九]{{3}}年(?:{CHINESE_NUMBER}{{1,3}}月(?:{CHINESE_NUMBER}{{1,3}}[日号])?)?"
+    rf"|(?:1[0-9]|20|21)\d{{2}}(?=\s*{_RANGE_SIGN})|(?<={_RANGE_SIGN})(?:1[0-9]|20|21)\d{{2}}(?!\d))"
+    rf"|(?P<turn_year>[去今明前当]年)(?:(?P<month>{CHINESE_NUMBER}{{1,3}})月{_DAY})?"
     rf"|(?P<turn_month>[本上下]个?|这个)月(?P<turn_day>{CHINESE_NUMBER}{{1,3}}[日号])?"
-    rf"|(?P<word>今天|今日|昨天|昨日)|(?P<next_month>{CHINESE_NUMBER}{{1,3}})月(?P<next_day>{CHINESE_NUMBER}{{1,3}}[日号])?"
-    r"|(?P<plain>(?:1[0-9]|20|21)\d{2})(?=\s*[至到—－\-–~～])|(?<=[至到—－\-–~～])(?P<plain_end>(?:1[0-9]|20|21)\d{2})(?!\d))"
+    rf"|(?P<word>今天|今日|昨天|昨日)|(?P<next_month>{CHINESE_NUMBER}{{1,3}})月(?P<next_day>{CHINESE_NUMBER}{{1,3}}[日号])?)"
 )
 _YEAR_BEFORE = pattern_of(rf"({CHINESE_NUMBER}{{4}})年")
 
@@ -215,12 +214,6 @@ def _chinese_date(match: re.Match[str], written: str) -> tuple[str, str]:
     iso = ""
     if match["whole"]:
         iso = iso_date(match["whole"])
-    elif match["era"]:
-        iso = era_year(match["era"], match["era_year"])
-    elif match["early_year"] or match["plain"] or match["plain_end"]:
-        iso = written_date(match["early_year"] or match["plain"] or match["plain_end"])
-    elif match["year"]:
-        iso = written_date(match["year"], match["month"] or "", match["day"] or "")
     elif match["next_month"]:
         iso = _month_of_same_year(match, written)
     elif written:
