@@ -217,10 +217,16 @@ class DocumentCutter:
 def unfinished_document(
     stored: StoredDocument, view: StoreView, *, current: str | None = None
 ) -> IncomingDocument:
-    """A stored document with its unfinished chunks, to be read again."""
-    chunks = unfinished_chunks(stored.id, view, current=current)
-    complete = tuple([with_linked_names(chunk, stored.metadata) for chunk in chunks.values()])
-    return IncomingDocument(stored, chunks=complete, rows=tuple(chunks))
+    """A stored document with the chunks that a retry asks about; given the name of the `current` extractor,
+    also with those that another extractor read.
+    """
+    final = (current, PERSON, PROVIDED)
+    rows = [
+        report.row
+        for report in view.chunk_reports([stored.id])
+        if report.unfinished or (current is not None and report.extractor not in final)
+    ]
+    return _with_chunks(stored, rows, view)
 
 
 def documents_of_chunks(rows: Sequence[int], view: StoreView) -> list[IncomingDocument]:
@@ -233,12 +239,19 @@ def documents_of_chunks(rows: Sequence[int], view: StoreView) -> list[IncomingDo
         if row in document_ids:
             rows_by_document.setdefault(document_ids[row], []).append(row)
     stored_by_id = {stored.id: stored for stored in view.documents(rows_by_document)}
-    documents: list[IncomingDocument] = []
-    for id, own_rows in rows_by_document.items():
-        chunks = _complete_chunks(id, own_rows, view)
-        ordered = tuple([chunks[row] for row in own_rows])
-        documents.append(IncomingDocument(stored_by_id[id], chunks=ordered, rows=tuple(own_rows)))
-    return documents
+    return [_with_chunks(stored_by_id[id], own, view) for id, own in rows_by_document.items()]
+
+
+def _with_chunks(stored: StoredDocument, rows: Sequence[int], view: StoreView) -> IncomingDocument:
+    """A stored document with some chunks in this order, as extractors read them."""
+    chunks = view.chunks(rows)
+    whole = with_whole_sentences(chunks.values(), view.pages([stored.id]) if rows else ())
+    complete = {
+        row: with_linked_names(chunk, stored.metadata)
+        for row, chunk in zip(chunks, whole, strict=True)
+    }
+    ordered = tuple([complete[row] for row in rows])
+    return IncomingDocument(stored, chunks=ordered, rows=tuple(rows))
 
 
 def with_extractions(
@@ -253,25 +266,3 @@ def with_extractions(
         chunks=tuple([chunks[row] for row in rows]),
         extractions=tuple([extractions[row] for row in rows]),
     )
-
-
-def unfinished_chunks(
-    document_id: str, view: StoreView, *, current: str | None = None
-) -> dict[int, Chunk]:
-    """The chunks of a stored document that a retry asks about, by row id; given the name of the
-    `current` extractor, also the chunks that another extractor read.
-    """
-    final = (current, PERSON, PROVIDED)
-    rows = [
-        report.row
-        for report in view.chunk_reports([document_id])
-        if report.unfinished or (current is not None and report.extractor not in final)
-    ]
-    return _complete_chunks(document_id, rows, view)
-
-
-def _complete_chunks(document_id: str, rows: Sequence[int], view: StoreView) -> dict[int, Chunk]:
-    """Chunks of a document by row id, with whole sentences."""
-    chunks = view.chunks(rows)
-    complete = with_whole_sentences(chunks.values(), view.pages([document_id]) if rows else ())
-    return dict(zip(chunks, complete, strict=True))

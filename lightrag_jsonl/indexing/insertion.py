@@ -1,7 +1,7 @@
 """Inserts documents: reads them side by side, and commits them in the order of arrival."""
 
 import logging
-from collections.abc import AsyncIterator, Collection, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from operator import methodcaller
@@ -84,7 +84,7 @@ class Insertion:
             most_unanswered=None if patient else most_unanswered,
         )
         self._queue = ReadingQueue(self._read_document)
-        self._outcome = InsertOutcome()
+        self.outcome = InsertOutcome()
         self.accepted = 0  # documents that wait in the store now, or are there already
 
     async def insert(
@@ -92,16 +92,17 @@ class Insertion:
         pending_documents: Iterable[PendingDocument],
         *,
         tolerant: bool,
-        purge_marks: Collection[str] = (),
+        restore_purged: bool = False,
     ) -> InsertReport:
-        """Index documents, without those whose texts left the marks of a purge; a single document that
+        """Index documents, without those that were purged, unless `restore_purged`; a single document that
         cannot be indexed raises, unless `tolerant`.
         """
+        readable = self.readable(pending_documents, restore_purged=restore_purged)
         with span("lightrag_jsonl.insert") as open_span:
-            await self._index(self._prepared(pending_documents, purge_marks))
-            open_span.add({"lightrag_jsonl.documents": len(self._outcome.documents)})
-        refusal = self._outcome.refusal
-        if refusal is not None and self._outcome.received == 1 and not tolerant:
+            await self._index(self._prepared(readable))
+            open_span.add({"lightrag_jsonl.documents": len(self.outcome.documents)})
+        refusal = self.outcome.refusal
+        if refusal is not None and self.outcome.received == 1 and not tolerant:
             raise refusal
         return await self._finished()
 
@@ -113,7 +114,7 @@ class Insertion:
         """
         with span("lightrag_jsonl.retry") as open_span:
             await self._index(self._unfinished(stored_documents, upgrade=upgrade))
-            open_span.add({"lightrag_jsonl.documents": len(self._outcome.documents)})
+            open_span.add({"lightrag_jsonl.documents": len(self.outcome.documents)})
         return await self._finished()
 
     async def read_again(self, rows: Sequence[int]) -> InsertReport:
@@ -124,25 +125,36 @@ class Insertion:
 
     # ── documents to read ───────────────────────────────────────────────────────
 
-    async def _prepared(
-        self, pending_documents: Iterable[PendingDocument], purge_marks: Collection[str]
-    ) -> AsyncIterator[IncomingDocument]:
-        """The documents that have chunks to read, or records to add."""
+    async def readable(
+        self, pending_documents: Iterable[PendingDocument], *, restore_purged: bool
+    ) -> AsyncIterator[tuple[IncomingDocument, PendingDocument]]:
+        """The documents that can be indexed, with what a model reads on their pictures; the others are
+        noted in the outcome.
+        """
+        marks: set[str] = set()
+        if not restore_purged:
+            marks = await read(self._writer.store, methodcaller("purge_marks"))
         for received in pending_documents:
-            self._outcome.received += 1
-            readable = await self._with_pictures_read(received)
-            pending = readable and self._outcome.storable_document(readable)
+            self.outcome.received += 1
+            with_texts = await self._with_pictures_read(received)
+            pending = with_texts and self.outcome.storable_document(with_texts)
             if pending is None:
                 continue
             document = incoming_document(pending)
-            if self._outcome.is_purged(document, purge_marks):
-                continue
+            if not self.outcome.is_purged(document, marks):
+                yield document, pending
+
+    async def _prepared(
+        self, documents: AsyncIterator[tuple[IncomingDocument, PendingDocument]]
+    ) -> AsyncIterator[IncomingDocument]:
+        """The documents that have chunks to read, or records to add."""
+        async for document, pending in documents:
             if document.id in self._queue:  # an earlier version, to be replaced by this document
                 await self._commit_groups()
             try:
                 prepared = await self._prepare(document, pending)
             except ConfigError as error:
-                self._outcome.refuse(pending.document, error)
+                self.outcome.refuse(pending.document, error)
             else:
                 self.accepted += 1
                 if prepared is not None:
@@ -162,10 +174,10 @@ class Insertion:
         except BudgetError as error:
             self._budget.exhaust(error)
             name = document.id or document.source or ""
-            self._outcome.failures.append(Failure(name, None, str(error)))
+            self.outcome.failures.append(Failure(name, None, str(error)))
             return None
         path = document.source or document.id or ""
-        self._outcome.notes += [FileNote(path, note) for note in notes]
+        self.outcome.notes += [FileNote(path, note) for note in notes]
         return pending
 
     async def _prepare(
@@ -176,7 +188,7 @@ class Insertion:
         stored, document = await read(store, partial(self._cutter.cut, document, pending))
         if stored is not None and not document.chunks:
             return await self._already_stored(stored, pending)
-        if stored is not None and document.id in self._outcome.documents:
+        if stored is not None and document.id in self.outcome.documents:
             log.warning(SAME_ID, document.id)
         if pending.records is not None:
             extractions = provided_extractions(
@@ -209,7 +221,7 @@ class Insertion:
         await write(store, partial(_forget_pending, stored.id, pending.row), durable=False)
         if stored.state != "done" and pending.records is None and self._completes:
             return await read(store, partial(unfinished_document, stored))
-        self._outcome.unchanged.append(stored.id)
+        self.outcome.unchanged.append(stored.id)
         return None
 
     async def _unfinished(
@@ -290,9 +302,9 @@ class Insertion:
             self._budget.exhaust(error)
             change = await commit()
         await self._add_refusals(change)
-        self._outcome.add_change(change)
+        self.outcome.add_change(change)
         for document in group:
-            self._outcome.add_document(document)
+            self.outcome.add_document(document)
         self._queue.committed(group)
         self._progress.documents_committed(len(group))
 
@@ -301,10 +313,10 @@ class Insertion:
         store = self._writer.store
         if any(change.refusals.values()):
             find = partial(failures_without_vector, change.refusals)
-            self._outcome.failures += await read(store, find)
+            self.outcome.failures += await read(store, find)
         if too_long := change.shortened.get("chunk"):
             chunks = await read(store, methodcaller("chunks", too_long))
-            self._outcome.shortened += [
+            self.outcome.shortened += [
                 Failure(chunk.document_id, chunk.id, too_long[row]) for row, chunk in chunks.items()
             ]
 
@@ -315,7 +327,7 @@ class Insertion:
 
         The reason why documents wait is recorded for the answers of an empty index.
         """
-        report = self._outcome.report(usage=self._budget.spent, stopped=self._budget.stopped)
+        report = self.outcome.report(usage=self._budget.spent, stopped=self._budget.stopped)
         unanswered = self._chunk_reader.unanswered
         if unanswered and unanswered == report.chunks:
             log.warning("no chunk got an answer: %s", report.failures[0].reason)

@@ -22,14 +22,13 @@ from lightrag_jsonl.indexing.incoming import (
     DocumentCutter,
     incoming_document,
     storable,
-    unfinished_chunks,
+    unfinished_document,
 )
 from lightrag_jsonl.indexing.insertion import Insertion
 from lightrag_jsonl.indexing.merging import GRAPH_KINDS, IndexChange
 from lightrag_jsonl.indexing.outcome import InsertOutcome
 from lightrag_jsonl.indexing.progress import Progress, ProgressCallback, ShowProgress, progress_bars
 from lightrag_jsonl.indexing.purging import Purging
-from lightrag_jsonl.indexing.seeing import read_pictures
 from lightrag_jsonl.indexing.snapshots import forget_snapshot, return_to_snapshot, save_snapshot
 from lightrag_jsonl.indexing.summaries import Describer
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
@@ -104,11 +103,8 @@ class IndexPipeline:
         with progress_bars(progress) as show:
             async with self.writer.exclusive():
                 insertion = await self._insertion_of_documents(show, summarize=summarize)
-                marks: set[str] = set()
-                if not restore_purged:
-                    marks = await read(self._store, methodcaller("purge_marks"))
                 return await insertion.insert(
-                    pending_documents, tolerant=tolerant, purge_marks=marks
+                    pending_documents, tolerant=tolerant, restore_purged=restore_purged
                 )
 
     async def resume(
@@ -166,7 +162,7 @@ class IndexPipeline:
         """The row ids of the chunks that an upgrade reads, those of most worth first."""
         rows: list[int] = []
         for document in view.documents():
-            rows += unfinished_chunks(document.id, view, current=self._extractor.name)
+            rows += unfinished_document(document, view, current=self._extractor.name).rows
         return by_worth(rows, view)
 
     async def _recorded_settings(self) -> dict[str, str]:
@@ -176,9 +172,9 @@ class IndexPipeline:
         """The chunks of each document that `retry` with `upgrade` would read."""
         with self._store.view() as view:
             for document in view.documents():
-                chunks = unfinished_chunks(document.id, view, current=self._extractor.name)
+                chunks = unfinished_document(document, view, current=self._extractor.name).chunks
                 if chunks:
-                    yield tuple(chunks.values())
+                    yield chunks
 
     async def delete(self, ids: Collection[str], *, purge: bool = False) -> DeleteReport:
         """Remove documents without a trace in the graph; no model is asked.
@@ -227,22 +223,12 @@ class IndexPipeline:
 
         Returns the ids of unchanged and of purged documents, and the failures of unreadable ones.
         """
-        outcome = InsertOutcome()
+        insertion = self._insertion(None)
         async with self.writer.exclusive():
-            marks: set[str] = set()
-            if not restore_purged:
-                marks = await read(self._store, methodcaller("purge_marks"))
-            waiting: list[PendingDocument] = []
-            for received in pending_documents:
-                readable = received
-                if received.document.pictures and self._client.has_model("see"):
-                    readable, _ = await read_pictures(received, self._client, UsageMeter())
-                pending = outcome.storable_document(readable)
-                if pending is None or outcome.is_purged(incoming_document(pending), marks):
-                    continue
-                waiting.append(pending)
-            outcome.unchanged += await write(self._store, partial(_defer, waiting))
-        return outcome
+            readable = insertion.readable(pending_documents, restore_purged=restore_purged)
+            waiting = [pending async for _, pending in readable]
+            insertion.outcome.unchanged += await write(self._store, partial(_defer, waiting))
+        return insertion.outcome
 
     def pending_work(self) -> Iterator[tuple[PendingDocument | StoredDocument, tuple[Chunk, ...]]]:
         """Waiting documents with the chunks to read, then stored ones with their unfinished chunks."""
@@ -253,7 +239,7 @@ class IndexPipeline:
                     yield pending, self._chunks_to_read(pending, view)
             for stored in view.documents():
                 if stored.state != "done" and stored.id not in pending_by_id:
-                    yield stored, tuple(unfinished_chunks(stored.id, view).values())
+                    yield stored, unfinished_document(stored, view).chunks
 
     def _chunks_to_read(self, pending: PendingDocument, view: StoreView) -> tuple[Chunk, ...]:
         if pending.records is not None:
