@@ -3,17 +3,18 @@
 import logging
 import math
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from operator import index
 from typing import Literal
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from lightrag_jsonl.core import protocols
 from lightrag_jsonl.core.aio import abandonable
-from lightrag_jsonl.core.answers import Context, Keywords, ListRequest
+from lightrag_jsonl.core.answers import Context, Keywords
 from lightrag_jsonl.core.errors import (
     ConfigError,
     EmbeddingError,
@@ -88,21 +89,7 @@ async def find_keywords(
     """A keyword extractor's keywords; any failure becomes an `LLMError`."""
     with _named("keyword extractor", LLMError, extractor):
         keywords = await abandonable(extractor.keywords(question, history))
-        return Keywords(
-            high_level=_texts(keywords.high_level),
-            low_level=_texts(keywords.low_level),
-            question=_text(getattr(keywords, "question", "")),
-            whole=getattr(keywords, "whole", False) is True,
-            listed=_plain_request(getattr(keywords, "listed", None)),
-        )
-
-
-def _plain_request(listed: ListRequest | None) -> ListRequest | None:
-    if listed is None:
-        return None
-    return ListRequest(
-        items=_text(listed.items), of=_text(listed.of), relation=_text(listed.relation)
-    )
+        return msgspec.convert(msgspec.to_builtins(keywords), Keywords)
 
 
 async def write_answer(answerer: protocols.Answerer, question: str, context: Context) -> str:
@@ -306,9 +293,3 @@ def _text(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError(f"it gave {type(value).__name__}, not a text")
     return value
-
-
-def _texts(values: Iterable[str]) -> tuple[str, ...]:
-    if isinstance(values, str):
-        raise TypeError("it gave one text, not several")
-    return tuple(map(_text, values))

@@ -56,8 +56,16 @@ WRONG: list[tuple[str, Callable[..., object], str]] = [
     ("embedder", filled(0.0), "only zeros"),
     ("embedder", filled(1.0, 1j), "they are complex"),
     ("embedder", filled("a", "b"), "not a table of numbers"),
-    ("keyword_extractor", lambda *given: Keywords((), (1,)), "it gave int, not a text"),  # type: ignore[arg-type]
-    ("keyword_extractor", lambda *given: Keywords("镭", ()), "it gave one text, not several"),  # type: ignore[arg-type]
+    (
+        "keyword_extractor",
+        lambda *given: Keywords((), (1,)),
+        "Expected `str`, got `int` - at `\\$.low_level",
+    ),  # type: ignore[arg-type]
+    (
+        "keyword_extractor",
+        lambda *given: Keywords("镭", ()),
+        "Expected `array`, got `str` - at `\\$.high_level",
+    ),  # type: ignore[arg-type]
     ("reranker", lambda texts: ["best"] * len(texts), "failed: ValueError"),
     ("reranker", lambda texts: [[1.0, 2.0]] * len(texts), "numbers of shape"),
     ("answerer", lambda *given: b"Radium.", "it gave bytes, not a text"),
