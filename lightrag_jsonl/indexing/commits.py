@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeAlias
 
-from lightrag_jsonl.core.aio import in_thread
+from lightrag_jsonl.core.aio import Result, in_thread
 from lightrag_jsonl.core.errors import SettingsError
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.telemetry import span
@@ -91,6 +91,11 @@ class IndexWriter:
                             path=self.store.location,
                         )
                 yield
+
+    async def write_alone(self, work: Callable[[Transaction], Result]) -> Result:
+        """The result of work in a transaction of its own, with the right to write for it only."""
+        async with self.exclusive():
+            return await write(self.store, work)
 
     async def commit_alone(
         self,

@@ -31,6 +31,10 @@ AFTER_LOOPS = (
 )
 REPEATING = f"the model repeated itself until the answer was ended; what it wrote before is kept: {AFTER_LOOPS}"
 ONLY_REPEATING = f"the model repeated itself before the end of the first record: {AFTER_LOOPS}"
+NORMALIZE: Mapping[str, Normalize] = {  # by prompt; records of other prompts are read as they are
+    GRAPH_PROMPT: repair_graph_record,
+    SMALL_PROMPT: name_records,
+}
 SHARES_OF_NAMES = (1.0, 0.5, 0.25)  # kept in turn, as long as a model of unknown window refuses
 STATEMENTS = frozenset({"entity", "relationship"})  # records about the text, not about the answer
 LOST = frozenset({"array", "multiline", "malformed", "too_deep", "schema"})  # instead of a record
@@ -145,14 +149,7 @@ class Conversation:
     @property
     def _is_graph(self) -> bool:
         """Whether the records are those of `extract-graph`."""
-        return self.options.extraction in (GRAPH_PROMPT, SMALL_PROMPT)
-
-    @property
-    def _normalize(self) -> Normalize | None:
-        """The repair of records in the prompt's form."""
-        if self._is_list:
-            return name_records
-        return repair_graph_record if self._is_graph else None
+        return self.options.extraction in NORMALIZE
 
     @property
     def _is_list(self) -> bool:
@@ -183,7 +180,7 @@ class Conversation:
             self.options.extraction,
             self.variables,
             messages=self.messages,
-            normalize=self._normalize,
+            normalize=NORMALIZE.get(self.options.extraction),
             names=self.names,
             max_tokens=self.window.answer_limit(self.messages, self.max_tokens),
             meter=self.meter,

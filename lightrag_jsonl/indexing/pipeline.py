@@ -11,7 +11,6 @@ from lightrag_jsonl.core.errors import ConfigError, LightRAGError, NotFoundError
 from lightrag_jsonl.core.index_reports import DeleteReport, InsertReport
 from lightrag_jsonl.core.options import IndexOptions
 from lightrag_jsonl.core.protocols import Embedder, Extractor, Tokenizer
-from lightrag_jsonl.core.snapshots import IndexSnapshot
 from lightrag_jsonl.core.text import counted
 from lightrag_jsonl.core.types import Chunk, Failure
 from lightrag_jsonl.core.usage import Usage
@@ -29,7 +28,6 @@ from lightrag_jsonl.indexing.merging import GRAPH_KINDS, IndexChange
 from lightrag_jsonl.indexing.outcome import InsertOutcome
 from lightrag_jsonl.indexing.progress import Progress, ProgressCallback, ShowProgress, progress_bars
 from lightrag_jsonl.indexing.purging import Purging
-from lightrag_jsonl.indexing.snapshots import forget_snapshot, return_to_snapshot, save_snapshot
 from lightrag_jsonl.indexing.summaries import Describer
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.llm.schemas import Schema
@@ -280,23 +278,6 @@ class IndexPipeline:
             completes=completes,
             max_tokens=max_tokens,
         )
-
-    # ── snapshots ───────────────────────────────────────────────────────────────
-
-    async def save_snapshot(self, name: str, now: float) -> IndexSnapshot:
-        """Save the present state under a name, at `now` (seconds since 1970)."""
-        async with self.writer.exclusive():
-            return await write(self._store, partial(save_snapshot, name, now))
-
-    async def delete_snapshot(self, name: str) -> None:
-        """Forget a snapshot, and what is kept for it alone."""
-        async with self.writer.exclusive():
-            await write(self._store, partial(forget_snapshot, name))
-
-    async def roll_back(self, name: str) -> IndexSnapshot:
-        """Make the index what it was in a snapshot, in one transaction."""
-        async with self.writer.exclusive():
-            return await write(self._store, partial(return_to_snapshot, name))
 
     # ── summaries, and what is derived ──────────────────────────────────────────
 

@@ -16,7 +16,12 @@ from lightrag_jsonl.core.protocols import Embedder
 from lightrag_jsonl.core.snapshots import IndexSnapshot, StateDifference
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.indexing.progress import ShowProgress
-from lightrag_jsonl.indexing.snapshots import named_snapshots
+from lightrag_jsonl.indexing.snapshots import (
+    forget_snapshot,
+    named_snapshots,
+    return_to_snapshot,
+    save_snapshot,
+)
 from lightrag_jsonl.llm.client import UsageMeter
 from lightrag_jsonl.providers import as_embedder
 from lightrag_jsonl.rag.engine import Engine
@@ -88,7 +93,8 @@ class Admin:
         `ConfigError` for an empty name, or one that is taken.
         """
         engine = self._engine
-        return await engine.indexing.save_snapshot(name, engine.clock.seconds())
+        save = partial(save_snapshot, name, engine.clock.seconds())
+        return await engine.indexing.writer.write_alone(save)
 
     async def snapshots(self) -> tuple[IndexSnapshot, ...]:
         """The snapshots, the oldest first."""
@@ -96,7 +102,7 @@ class Admin:
 
     async def delete_snapshot(self, name: str) -> None:
         """Forget a snapshot; the index does not change. `NotFoundError` for an unknown name."""
-        await self._engine.indexing.delete_snapshot(name)
+        await self._engine.indexing.writer.write_alone(partial(forget_snapshot, name))
 
     async def rollback(self, name: str) -> IndexSnapshot:
         """Restore documents, graph, edits and merges of names as of a snapshot, without the model or the
@@ -105,7 +111,7 @@ class Admin:
         All snapshots stay, so a snapshot taken before the rollback leads forward again. Waiting
         documents, cached answers and traces do not change. `NotFoundError` for an unknown name.
         """
-        return await self._engine.indexing.roll_back(name)
+        return await self._engine.indexing.writer.write_alone(partial(return_to_snapshot, name))
 
     async def diff(
         self,
