@@ -4,13 +4,9 @@ import os
 import stat
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from lightrag_jsonl.core.index_reports import SkippedFile
 from lightrag_jsonl.core.numbered_parts import natural_order
-
-if TYPE_CHECKING:
-    pass
 
 OFFICE_LOCK = "~$"  # begins the name of a file beside a document that Office has open
 IGNORE_FILE = ".gitignore"
