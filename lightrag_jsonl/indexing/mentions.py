@@ -25,7 +25,7 @@ from lightrag_jsonl.core.types import (
     RejectionReason,
     RelationMention,
 )
-from lightrag_jsonl.indexing.examples import Examples, TextWords, names_any
+from lightrag_jsonl.indexing.examples import NAME_FIELDS, Examples, TextWords, names_any
 from lightrag_jsonl.indexing.name_faults import usable_name
 from lightrag_jsonl.llm.reader import rejected_text
 from lightrag_jsonl.providers.offline import extract_names, name_problem
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 RecordProblem: TypeAlias = tuple[RejectionReason, str]
 
 GRAPH_PROMPT = "extract-graph"
-NAME_KEYS = frozenset({"name", "source", "target"})
 LONGEST_SHOWN_NAME = 80  # characters
 SMALL_PROMPT = "extract-small"  # asks small models for names; sentences of the text tell of them
 UNNAMED_ENDS = "kept, but the description names neither end of the relation"
@@ -169,7 +168,7 @@ class MentionCollector:
             part, problem = self._with_usable_names(part)
             if problem is not None:
                 self.reject(line, record, *problem)
-                if any(part.get(key) == "" for key in NAME_KEYS):
+                if not part["name"] and not (part["source"] and part["target"]):
                     continue
                 problem = None
             match part.get("type"):
@@ -184,21 +183,20 @@ class MentionCollector:
                 case "done":
                     self.declared = part.get("entities"), part.get("relationships")
             if problem is not None:
-                reason, detail = problem
-                self.reject(line, record, reason, detail)
+                self.reject(line, record, *problem)
 
     def _with_usable_names(self, record: Record) -> tuple[Record, RecordProblem | None]:
-        """A record whose names are cut where the model thinks aloud in them, with the fault of a name; a
+        """A record with clean names, cut where the model thinks aloud in them, with the fault of a name; a
         name of which nothing is left is "".
         """
         problem: RecordProblem | None = None
-        for key in NAME_KEYS & record.keys():
-            written = clean_name(_plain_text(record[key]))
-            name, fault = usable_name(written, self._has_name)
+        names: Record = {}
+        for key in NAME_FIELDS:
+            written = clean_name(_plain_text(record.get(key)))
+            names[key], fault = usable_name(written, self._has_name)
             if fault:
                 problem = ("empty_name", f"{fault}: {clipped(written, LONGEST_SHOWN_NAME)!r}")
-                record = {**record, key: name}
-        return record, problem
+        return {**record, **names}, problem
 
     def _has_name(self, name: str) -> bool:
         return self._is_in_text(name_key(name))
@@ -215,7 +213,7 @@ class MentionCollector:
                 self.content_keywords[keyword] = None
 
     def _add_entity(self, record: Record) -> RecordProblem | None:
-        name = clean_name(_plain_text(record.get("name")))
+        name = str(record["name"])
         if not name:
             return "empty_name", "the entity has no name"
         if self._is_too_long(name):
@@ -254,8 +252,8 @@ class MentionCollector:
         )
 
     def _add_relation(self, line: int, record: Record) -> RecordProblem | None:
-        source = clean_name(_plain_text(record.get("source")))
-        target = clean_name(_plain_text(record.get("target")))
+        source = str(record["source"])
+        target = str(record["target"])
         if not (source and target):
             return "empty_name", "an end of the relation has no name"
         if self._is_too_long(source) or self._is_too_long(target):
@@ -284,7 +282,7 @@ class MentionCollector:
 
     def _add_name(self, record: Record) -> RecordProblem | None:
         """Add a name that a small model read, unless the text does not have it, or it is none."""
-        name = clean_name(_plain_text(record.get("name")))
+        name = str(record["name"])
         problem = name_problem(name, self.text) if name else ""
         if problem:
             return "unsupported", problem
