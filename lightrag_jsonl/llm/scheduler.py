@@ -160,9 +160,8 @@ class CallSlot:
         """Report the success of the call."""
         if all_tokens:
             self._counted.tokens = all_tokens
-        if self._scheduler.refusals == self._refusals_at_start:
-            self._scheduler.end_of_refusals()
-        self._scheduler.finish(output_tokens)
+        is_welcome = self._scheduler.refusals == self._refusals_at_start
+        self._scheduler.finish(output_tokens, ends_refusals=is_welcome)
 
     @property
     def may_have_waited(self) -> bool:
@@ -261,8 +260,12 @@ class CallScheduler:
                 self.in_use -= 1
                 self._start_waiting_calls()
 
-    def finish(self, output_tokens: int) -> None:
-        """Count a successful call."""
+    def finish(self, output_tokens: int, *, ends_refusals: bool) -> None:
+        """Count a successful call; one that began after the last refusal `ends_refusals`, and the next
+        pause is a short one again.
+        """
+        if ends_refusals:
+            self._next_pause = FIRST_PAUSE
         self.finished_calls += 1
         self.limit.finished(output_tokens, is_full=bool(self._questions or self._inserts))
 
@@ -291,10 +294,6 @@ class CallScheduler:
         self._told_at = now
         self._told_pause = pause
         tell_of_pause(error, pause)
-
-    def end_of_refusals(self) -> None:
-        """Begin with a short pause again: the server has answered since."""
-        self._next_pause = FIRST_PAUSE
 
     def hold(self, seconds: float) -> None:
         """Start no call of an insert for so many seconds, as asked by the server."""
