@@ -7,15 +7,13 @@ from hashlib import sha256
 
 from lightrag_jsonl.core.aio import finish_all
 from lightrag_jsonl.core.errors import LLMError
-from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.options import LANGUAGE_NAMES, IndexOptions
 from lightrag_jsonl.core.protocols import Tokenizer
 from lightrag_jsonl.core.types import Kind
-from lightrag_jsonl.indexing.examples import names_any
 from lightrag_jsonl.indexing.merging import GRAPH_KINDS, GraphChange, GraphKey, StepCallback
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.llm.scheduler import SUMMARY
-from lightrag_jsonl.storage.rows import EntityRow, GraphRow, RelationRow, winner
+from lightrag_jsonl.storage.rows import EntityRow, GraphRow, winner
 from lightrag_jsonl.storage.views import StoreView
 
 READ_FOR_EACH = 4  # descriptions read for each displayed one, since many may be the same
@@ -95,7 +93,7 @@ class Describer:
         rows_to_summarize: list[GraphRow] = []
         for id, row in rows.items():
             pairs = [*stored.get(id, ()), *change.descriptions.get((kind, id), ())]
-            texts = _named_first(row, _different_texts(pairs, limit))
+            texts = _different_texts(pairs, limit)
             if self._set_description(row, texts):
                 rows_to_summarize.append(row)
         return rows_to_summarize
@@ -188,8 +186,7 @@ def _all_descriptions(view: StoreView, change: GraphChange, row: GraphRow) -> li
     kind: Kind = "entity" if isinstance(row, EntityRow) else "relation"
     id = row.id
     stored = view.descriptions(kind, {id: 0}, without=change.without).get(id, ())
-    texts = _different_texts([*stored, *change.descriptions.get((kind, id), ())])
-    return _named_first(row, texts)
+    return _different_texts([*stored, *change.descriptions.get((kind, id), ())])
 
 
 def _row_title(row: GraphRow) -> str:
@@ -202,14 +199,6 @@ def _row_title(row: GraphRow) -> str:
 def _different_texts(pairs: Iterable[tuple[int, str]], limit: int | None = None) -> list[str]:
     """The different texts of the first (position, text) pairs, in order."""
     return list(dict.fromkeys([text for _, text in sorted(pairs)[:limit]]))
-
-
-def _named_first(row: GraphRow, texts: list[str]) -> list[str]:
-    """The texts; last the texts that name neither end of a relation, since the subject is doubtful."""
-    if not isinstance(row, RelationRow) or len(texts) < 2:
-        return texts
-    names = [name_key(name) for name in (*row.low_names, *row.high_names)]
-    return sorted(texts, key=lambda text: not names_any(text, names))
 
 
 def _bytes_of(texts: Iterable[str]) -> int:

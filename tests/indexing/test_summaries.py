@@ -337,17 +337,3 @@ async def test_rebuilding_asks_for_nothing_that_was_paid_for(tmp_path: Path) -> 
         await rag.admin.rebuild()
         assert summaries(tmp_path) == before and len(llm.requests) == asked
     assert problems(tmp_path) == []
-
-
-async def test_a_description_that_names_neither_end_does_not_lead(tmp_path: Path) -> None:
-    """Of a relation's descriptions, it comes last, whichever document came first."""
-    ends = [entity("Hub"), entity("Rim")]
-    doubtful = relation("Hub", "Rim", "Dan hired Cid.")
-    clear = relation("Hub", "Rim", "The Hub holds the rim.")
-    async with index(tmp_path, None) as rag:
-        await rag.insert_records(Document("Hub, Rim, Dan", id="a"), [*ends, doubtful])
-        await rag.insert_records(Document("Hub and Rim", id="b"), [*ends, clear])
-    with reading(tmp_path) as reader:
-        (row,) = reader.relation_rows().values()
-
-    assert row.description.split("\n") == ["The Hub holds the rim.", "Dan hired Cid."]
