@@ -108,8 +108,8 @@ class Examples:
         text does not know, consists mainly of an example's words, or makes an example's statement.
         """
         names = _names_of(record)
-        told = "\n".join([*names, folded_text(str(record.get("description") or ""))])
-        if any(name in told and self._is_stranger(name, source) for name in self._names):
+        record_text = "\n".join([*names, folded_text(str(record.get("description") or ""))])
+        if any(name in record_text and self._is_stranger(name, source) for name in self._names):
             return True
         statement = self._statement_of(record)
         all_words = statement.union(*map(_words_of_name, names))
