@@ -10,7 +10,6 @@ from typing import TypeAlias
 
 from lightrag_jsonl.core.aio import Result, in_thread
 from lightrag_jsonl.core.errors import SettingsError
-from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.telemetry import span
 from lightrag_jsonl.core.types import BY_RULES, PERSON, Failure, Kind
 from lightrag_jsonl.indexing import merging
@@ -150,10 +149,14 @@ class IndexWriter:
         texts = await read(self.store, refused_texts)
         if not any(texts.values()):
             return []
-        reasons, vectors = await self.embedder.embed_refused(texts)
-        if any(vectors.values()):
-            await write(self.store, partial(_put_vectors, vectors))
-        return await read(self.store, partial(failures_without_vector, reasons))
+        change = IndexChange()
+        await self.embedder.embed(texts, change, again=True)
+        for kind, refusals in change.refusals.items():
+            for row in refusals:
+                del change.vectors[kind][row]
+        if any(change.vectors.values()):
+            await write(self.store, partial(self._write, change))
+        return await read(self.store, partial(failures_without_vector, change.refusals))
 
     def _write(self, change: IndexChange, writer: Transaction) -> None:
         graph = change.graph
@@ -171,7 +174,8 @@ class IndexWriter:
         writer.put_chunks([*change.chunks, *change.read_again])
         writer.put_overrides(change.overrides)
         writer.put_mentions(graph.entity_mentions, graph.relation_mentions)
-        _put_vectors(change.vectors, writer)
+        for kind, vectors in change.vectors.items():
+            writer.put_vectors(kind, vectors)
         writer.put_settings({**self.settings(), **change.settings})
         if change.aliases is not None:
             writer.put_aliases(change.aliases)
@@ -199,13 +203,6 @@ def index_texts(change: IndexChange, *, with_relations: bool) -> TextsByKind:
         rows = change.graph.rows(kind).items()
         texts[kind] = {id: embedded_text(row) for id, row in rows if row.states_something}
     return texts
-
-
-def _put_vectors(
-    vectors: Mapping[Kind, Mapping[int, tuple[bytes, Vectors]]], writer: Transaction
-) -> None:
-    for kind, rows in vectors.items():
-        writer.put_vectors(kind, rows)
 
 
 def refused_texts(view: StoreView) -> TextsByKind:

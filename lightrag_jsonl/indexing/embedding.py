@@ -27,6 +27,10 @@ AT_ONCE = 512  # texts that are embedded, and vectors that are moved
 KEYWORDS = 3  # of a relation that are embedded, the most frequent: as many as a statement has
 
 
+def _ignore_step(items_done: int, items_known: int) -> None:
+    """A step callback without an effect."""
+
+
 class PassageEmbedder:
     """Makes the vectors of chunks, entities and relations.
 
@@ -50,12 +54,19 @@ class PassageEmbedder:
         """Make the embedder find out the length of the vectors, which may load a model."""
         await to_thread.run_sync(getattr, self._embedder, "dim")
 
-    async def embed(self, texts: TextsByKind, change: IndexChange, step: StepCallback) -> None:
-        """Put the vectors of texts without a vector into a change.
+    async def embed(
+        self,
+        texts: TextsByKind,
+        change: IndexChange,
+        step: StepCallback = _ignore_step,
+        *,
+        again: bool = False,
+    ) -> None:
+        """Put the vectors of texts without a vector into a change; `again` also those of other texts.
 
         A text that the embedder refuses gets `NO_VECTOR`, and is not tried again before a retry.
         """
-        due, vectors = await read(self._store, partial(self._compare, texts, change))
+        due, vectors = await read(self._store, partial(self._compare, texts, change, again))
         missing = _texts_by_digest(due, without=vectors)
         embeddings = await self._make(missing, step, keep=self._remote)
         for key, embedding in embeddings.items():
@@ -66,26 +77,6 @@ class PassageEmbedder:
             change.shortened[kind] = _messages(digests, embeddings, attrgetter("shortened"))
         if self._remote:
             change.cached_vectors += vectors
-
-    async def embed_refused(
-        self, texts: TextsByKind
-    ) -> tuple[dict[Kind, dict[int, str]], dict[Kind, RowVectors]]:
-        """Ask again for the vectors of refused texts: the reasons of repeated refusals, and the
-        vectors of accepted texts, by kind and row.
-        """
-        digests_by_kind = {kind: self.digests(rows) for kind, rows in texts.items()}
-        missing = _texts_by_digest(digests_by_kind)
-        embeddings = await self._make(missing, _ignore_step, keep=False)
-        reasons: dict[Kind, dict[int, str]] = {}
-        vectors: dict[Kind, RowVectors] = {}
-        for kind, digests in digests_by_kind.items():
-            reasons[kind] = _messages(digests, embeddings, attrgetter("refusal"))
-            vectors[kind] = {
-                row: (key, embeddings[key].vector)
-                for row, (key, _) in digests.items()
-                if not embeddings[key].refusal
-            }
-        return reasons, vectors
 
     async def replace_all(
         self,
@@ -163,12 +154,12 @@ class PassageEmbedder:
         await write(self._store, methodcaller("put_cached_vectors", vectors), durable=False)
 
     def _compare(
-        self, texts: TextsByKind, change: IndexChange, view: StoreView
+        self, texts: TextsByKind, change: IndexChange, again: bool, view: StoreView
     ) -> tuple[dict[Kind, Digests], dict[bytes, Vectors]]:
         """The rows that need a vector, and the vectors that are cached, or of old chunks."""
         due: dict[Kind, Digests] = {}
         for kind, rows in texts.items():
-            stored_digests = view.vector_digests(kind, rows)
+            stored_digests = {} if again else view.vector_digests(kind, rows)
             due[kind] = {
                 row: (key, part)
                 for row, (key, part) in self.digests(rows).items()
@@ -200,10 +191,6 @@ def embedded_text(row: GraphRow) -> str:
     source, target = reversed(ends) if row.reversed else ends
     keywords = ", ".join(row.ranked_keywords[:KEYWORDS])
     return f"{source} — {keywords} — {target}: {first_description}"
-
-
-def _ignore_step(items_done: int, items_known: int) -> None:
-    """A step callback without an effect."""
 
 
 def _put_cached_vectors(transaction: Transaction, kind: Kind, digests: Digests) -> None:
