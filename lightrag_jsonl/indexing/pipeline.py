@@ -26,7 +26,12 @@ from lightrag_jsonl.indexing.incoming import (
 from lightrag_jsonl.indexing.insertion import Insertion
 from lightrag_jsonl.indexing.merging import GRAPH_KINDS, IndexChange
 from lightrag_jsonl.indexing.outcome import InsertOutcome
-from lightrag_jsonl.indexing.progress import Progress, ProgressCallback, ShowProgress, progress_bars
+from lightrag_jsonl.indexing.progress import (
+    ProgressCallback,
+    ProgressCounter,
+    ShowProgress,
+    progress_bars,
+)
 from lightrag_jsonl.indexing.purging import Purging
 from lightrag_jsonl.indexing.summaries import Describer
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
@@ -314,7 +319,7 @@ class IndexPipeline:
             find = partial(commits.all_texts, self._options.relation_vectors)
             texts = await read(self._store, find)
             with progress_bars(progress) as show:
-                step = partial(_show_embedding, show)
+                step = partial(ProgressCounter(show, UsageMeter()).step, "embedding")
                 return await passage_embedder.replace_all(
                     texts, settings, step, keep_cached=not has_old_name
                 )
@@ -372,10 +377,3 @@ def _settings_with(embedder: Embedder, settings: Mapping[str, str]) -> dict[str,
     """The settings of an index after a change of the embedder, whose sample is not known yet."""
     dim = str(embedder.dim)
     return {**settings, "embedder": embedder.name, "dim": dim, SAMPLE_SETTING: ""}
-
-
-def _show_embedding(show: ProgressCallback | None, items_done: int, items_known: int) -> None:
-    if show is None:
-        return
-    steps = {"embedding": (items_done, items_known)}
-    show(Progress(chunks_done=0, chunks_known=0, documents_done=0, steps=steps))
