@@ -2,7 +2,6 @@
 
 import contextlib
 import secrets
-import threading
 import time
 from collections.abc import Callable, Iterator
 from importlib.resources import files
@@ -37,7 +36,6 @@ from lightrag_jsonl.storage.postgres.connection import (
 from lightrag_jsonl.storage.postgres.database_graph import DatabaseGraph
 from lightrag_jsonl.storage.postgres.dialect import PostgresDialect
 from lightrag_jsonl.storage.postgres.memory import PostgresMemory
-from lightrag_jsonl.storage.postgres.notifications import CommitListener
 from lightrag_jsonl.storage.postgres.vectors import PostgresVectors
 from lightrag_jsonl.storage.store import FORMAT, Store
 from lightrag_jsonl.storage.tables.base import TABLE_NAMES, by_name, only_column
@@ -123,8 +121,6 @@ class PostgresStore(Store):
         self._unused_lock: psycopg.Connection[Any] | None = None  # without the right
         self._lock_generation = -1  # as this process, which has the right to write, left it
         self._pool_error: psycopg.Error | None = None  # of the last connection for reading
-        self._listener: CommitListener | None = None
-        self._listener_lock = threading.Lock()
         with our_errors(address), contextlib.closing(connect(address)) as connection:
             self.read_only = self._open(connection, create=create)
         self._pool = ConnectionPool(
@@ -202,19 +198,8 @@ class PostgresStore(Store):
                 graph = DatabaseGraph(view.dialect)
                 yield Snapshot(view.dialect, graph, _vectors(view.dialect), StateCounts())
             return
-        self._check_open()
-        with self._listener_lock:
-            if self._listener is None:
-                index = self._address.index
-                self._listener = CommitListener(self._connect, index, self._catch_up)
         with super().snapshot() as snapshot:
             yield snapshot
-
-    def _catch_up(self) -> None:
-        """Read the changes of another process; the writing process does so in a search."""
-        if self._lock is None:
-            with self.snapshot():
-                pass
 
     def _snapshot_of(self, view: StoreView) -> Snapshot:
         memory = self._memory
@@ -402,8 +387,6 @@ class PostgresStore(Store):
                     connection.close()
             self._writer = None
             self._unused_lock = None
-        if self._listener is not None:
-            self._listener.close()
         self._pool.close()
 
     def _connect(self) -> psycopg.Connection[Any]:

@@ -11,7 +11,6 @@ from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.storage.postgres.full_text import PostgresFullText
-from lightrag_jsonl.storage.postgres.notifications import CHANNEL, NOTIFY
 from lightrag_jsonl.storage.postgres.vectors import index_vectors
 from lightrag_jsonl.storage.tables.dialect import Dialect, Keys, numbered_parameters
 
@@ -220,8 +219,7 @@ class PostgresDialect(Dialect):
         return 0
 
     def before_commit(self, touched: Mapping[Kind, Collection[int]]) -> None:
-        """Index the vectors of large kinds, and notify searching processes."""
+        """Index the vectors of large kinds."""
         for kind, rows in touched.items():
             if rows:
                 index_vectors(self, kind)
-        self.execute(NOTIFY, (CHANNEL,))
