@@ -468,3 +468,17 @@ async def test_the_temporary_store_goes_with_the_instance(
     with contextlib.suppress(StorageError):
         await rag.query(QUESTIONS[0])
         raise AssertionError("a closed index answered")
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_an_index_without_vectors_of_names_is_asked_beside_one_with_them(
+    tmp_path: Path, order: int
+) -> None:
+    """Names that only quote their passages have no vectors, and an index read by rules has no others."""
+    by_rules = made(tmp_path / "rules", documents(FERRIES[:4]))
+    with LightRAG(tmp_path / "read") as rag:
+        for document, name in zip(documents(FERRIES)[4:], ("Lena Merrow", "Skarn"), strict=False):
+            rag.insert_records(document, [entity(name, f"{name} is known here.")])
+    with LightRAG([by_rules, tmp_path / "read"][::order]) as several:
+        context = several.retrieve("Where were Ines Falk and Lena Merrow?", mode="mix")
+        assert {chunk.document_id for chunk in context.chunks} >= {"d1", "d4"}

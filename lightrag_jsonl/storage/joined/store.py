@@ -310,9 +310,9 @@ class JoinedVectors:
         matrix: Vectors | None = None
         for part, search in enumerate(self._searches):
             positions, own_ids = self._rows.in_part(part, ids)
-            if not len(own_ids):
-                continue
             vectors = search.matrix(own_ids)
+            if not vectors.size:  # nor has an index without vectors of this kind a length of them
+                continue
             if matrix is None:
                 matrix = np.zeros((len(ids), vectors.shape[1]), np.float32)
             is_missing = ~matrix[positions].any(axis=1)
