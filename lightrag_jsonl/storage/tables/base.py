@@ -1,10 +1,10 @@
 """What all tables share: rows are read and written by the names of columns."""
 
 from collections import namedtuple
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 import numpy as np
@@ -13,6 +13,7 @@ from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.storage.tables.dialect import Cursor, Dialect, Keys
 from lightrag_jsonl.storage.vector_index import Ids
 
+Value = TypeVar("Value")
 ColumnValues: TypeAlias = Mapping[str, Any]  # of one row, by the name of the column
 
 TABLE_NAMES: dict[Kind, str] = {"entity": "entities", "relation": "relations", "chunk": "chunks"}
@@ -45,6 +46,18 @@ def by_name(cursor: Cursor) -> list[Any]:
     """All rows; the values of the columns are attributes."""
     columns = tuple([column[0] for column in cursor.description])
     return list(map(row_type(columns)._make, cursor))
+
+
+def read_as(kind: type[Value], cursor: Cursor, **parsers: Callable[[Any], Any]) -> list[Value]:
+    """A value of a class for each row: the columns are called as its fields, and some are parsed."""
+    names = [column[0] for column in cursor.description]
+    values: list[Value] = []
+    for row in cursor:
+        fields = dict(zip(names, row, strict=True))
+        for name, parse in parsers.items():
+            fields[name] = parse(fields[name])
+        values.append(kind(**fields))
+    return values
 
 
 def only_column(cursor: Cursor) -> list[Any]:

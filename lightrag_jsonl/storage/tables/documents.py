@@ -44,18 +44,18 @@ from lightrag_jsonl.storage.tables.base import (
     column_values,
     json_text,
     only_column,
+    read_as,
 )
 from lightrag_jsonl.storage.tables.dialect import Dialect
 from lightrag_jsonl.storage.tables.kept_rows import CHUNK_TABLES, KeepingTables
 
-COLUMNS = (
-    "id, name, title, source, date, metadata, seen_pictures, content, state, characters, created_at"
-)
+COLUMNS = """d.id AS row, d.name AS id, d.title, d.source, d.date, d.metadata, d.seen_pictures, d.content,
+    d.state, d.characters, d.created_at"""
 CHUNKS = "documents d JOIN chunks c ON c.document = d.id"
 TEXT_ORDER = "d.id, c.position"
 CHUNK = """c.id, c.name, d.name AS document_id, c.position, c.page, c.start, c.stop,
     c.text, c.tokens, c.created_at, c.heading, d.title, d.date"""
-REPORT = """c.id, c.name AS chunk_id, d.name AS document_id, c.tokens, c.state, c.error,
+REPORT = """c.id AS row, c.name AS chunk_id, d.name AS document_id, c.tokens, c.state, c.error,
     c.report, c.extractor"""
 SET_STATES = """UPDATE documents SET state = (
     SELECT CASE WHEN count(CASE WHEN state = 'failed' OR error <> '' THEN 1 END) = 0 THEN 'done'
@@ -95,11 +95,11 @@ class DocumentReads(Tables):
         """The visible documents, all or some by id, in the order of storing, without the first
         `offset` and at most `limit`.
         """
-        table = "documents"
+        table = "documents d"
         if ids is None:
             table = f"(SELECT * FROM documents ORDER BY id {self._page(limit, offset)}) d"
-        rows = by_name(self._select(COLUMNS, table, "name", ids))
-        return [_document(row) for row in rows]
+        cursor = self._select(COLUMNS, table, "d.name", ids, order="d.id")
+        return read_as(StoredDocument, cursor, metadata=parse_metadata, seen_pictures=parse_seen)
 
     def pages(self, document_ids: Collection[str], number: int | None = None) -> tuple[Page, ...]:
         """The pages of documents, in order: all pages, or the page with a number."""
@@ -113,14 +113,7 @@ class DocumentReads(Tables):
             self.dialect.array(document_ids),
             number,
         )
-        return tuple(
-            Page(
-                document_id=page.document_id,
-                number=page.number,
-                text=self.dialect.unpack_text(page.text),
-            )
-            for page in by_name(rows)
-        )
+        return tuple(read_as(Page, rows, text=self.dialect.unpack_text))
 
     def pending(self, ids: Names = None, *, job: str | None = None) -> list[PendingDocument]:
         """Documents and files that wait, oldest first: all, some by id, or those of a job."""
@@ -157,11 +150,8 @@ class DocumentReads(Tables):
 
     def document_labels(self) -> list[DocumentLabel]:
         """What people search a visible document by, in the order of storing."""
-        statement = "SELECT name AS id, title, source, state FROM documents ORDER BY id"
-        return [
-            DocumentLabel(id=id, title=title, source=source, state=state)
-            for id, title, source, state in self._execute(statement)
-        ]
+        statement = "SELECT name AS id, title, source, state FROM documents d ORDER BY d.id"
+        return read_as(DocumentLabel, self._execute(statement))
 
     def existing_ids(self, ids: Collection[str]) -> set[str]:
         """Those of the ids that belong to a visible or waiting document."""
@@ -237,7 +227,7 @@ class DocumentReads(Tables):
     def chunk_reports(self, document_ids: Names = None) -> list[ChunkReport]:
         """The results of the extraction of each chunk, of all documents or some."""
         cursor = self._select(REPORT, CHUNKS, "d.name", document_ids, order=TEXT_ORDER)
-        return [_chunk_report(row) for row in by_name(cursor)]
+        return read_as(ChunkReport, cursor, report=parse_report)
 
     def last_chunk(self) -> int:
         """The greatest row id of a chunk; 0 if there is none."""
@@ -383,19 +373,17 @@ class DocumentWrites(DocumentReads, KeepingTables):
             "characters": document.characters,
             "created_at": document.created_at,
         }
+        page_rows = [
+            {
+                "document": document.row,
+                "number": page.number,
+                "text": self.dialect.pack_text(page.text),
+            }
+            for page in pages
+        ]
         self.keep([document.row], "documents", "pages")
         self._put("documents", [row])
-        self._insert(
-            "pages",
-            [
-                {
-                    "document": document.row,
-                    "number": page.number,
-                    "text": self.dialect.pack_text(page.text),
-                }
-                for page in pages
-            ],
-        )
+        self._insert("pages", page_rows)
         self.changed = True
 
     def delete_documents(self, rows: Collection[int]) -> None:
@@ -475,22 +463,6 @@ class DocumentWrites(DocumentReads, KeepingTables):
         self.dialect.full_text.add((id, text) for id, text in texts)
 
 
-def _document(row: Any) -> StoredDocument:
-    return StoredDocument(
-        row=row.id,
-        id=row.name,
-        title=row.title,
-        source=row.source,
-        date=row.date,
-        metadata=parse_metadata(row.metadata),
-        seen_pictures=parse_seen(row.seen_pictures),
-        content=row.content,
-        state=row.state,
-        characters=row.characters,
-        created_at=row.created_at,
-    )
-
-
 def _pending(row: Any) -> PendingDocument:
     records, chunks, chunk_size, seen_pictures = parse_provided(row.provided)
     return PendingDocument(
@@ -538,19 +510,6 @@ def _summed_report(row: Any) -> ExtractionReport:
         gleaned=tuple([count * row.chunks for count in gleaned]),
         usage=Usage(**{name: int(getattr(row, name)) for name in USAGE_NUMBERS}),
         content_keywords={},
-    )
-
-
-def _chunk_report(row: Any) -> ChunkReport:
-    return ChunkReport(
-        row=row.id,
-        chunk_id=row.chunk_id,
-        document_id=row.document_id,
-        tokens=row.tokens,
-        state=row.state,
-        error=row.error,
-        report=parse_report(row.report),
-        extractor=row.extractor,
     )
 
 

@@ -8,17 +8,16 @@ the time.
 import zlib
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import msgspec
 
 from lightrag_jsonl.core.errors import CorruptError, NotFoundError
-from lightrag_jsonl.storage.rows import NextIds
 from lightrag_jsonl.storage.tables.base import (
     WritableTables,
-    by_name,
     only_column,
+    read_as,
 )
 from lightrag_jsonl.storage.tables.settings import SettingReads
 from lightrag_jsonl.storage.vector_index import HALF
@@ -113,17 +112,8 @@ class SavedStateReads(SettingReads):
         """The saved states, the oldest first."""
         if not self.has_saved_states:
             return []
-        rows = by_name(self._execute("SELECT * FROM saved_states ORDER BY id"))
-        return [
-            SavedState(
-                id=row.id,
-                name=row.name,
-                created_at=row.created_at,
-                generation=row.generation,
-                next_ids=asdict(msgspec.json.decode(row.next_ids, type=NextIds)),
-            )
-            for row in rows
-        ]
+        cursor = self._execute("SELECT * FROM saved_states ORDER BY id")
+        return read_as(SavedState, cursor, next_ids=msgspec.json.Decoder(dict[str, int]).decode)
 
     def saved_state(self, name: str) -> SavedState:
         """The state with a name; `NotFoundError` lists the names of all."""
