@@ -192,7 +192,6 @@ class PostgresStore(Store):
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
-        """A consistent view for searching, by several threads; not to be opened inside another."""
         if self._address.graph == "database":
             with self.view() as view:
                 graph = DatabaseGraph(view.dialect)
@@ -208,7 +207,6 @@ class PostgresStore(Store):
 
     @contextlib.contextmanager
     def transaction(self, *, durable: bool = True) -> Iterator[Transaction]:
-        """Writes that become visible together, or not at all if the block raises."""
         with self._write_lock, our_errors(self._address):
             self._check_writable()
             if self._writer is not None and _is_in_transaction(self._writer):
@@ -263,7 +261,6 @@ class PostgresStore(Store):
 
     @contextlib.contextmanager
     def writer_lock(self, timeout: float) -> Iterator[None]:
-        """The right to change documents and graph, for one process at a time."""
         self._check_writable()
         keys = (WRITER, self._address.index)
         milliseconds = int(min(max(1_000 * timeout, 1), LONGEST_WAIT))
@@ -310,7 +307,6 @@ class PostgresStore(Store):
 
     @contextlib.contextmanager
     def jobs_lock(self) -> Iterator[Callable[[], bool]]:
-        """The right to do the jobs of the index, for one server at a time."""
         keys = (SERVER, self._address.index)
         with our_errors(self._address), contextlib.closing(self._connect()) as connection:
             (is_free,) = only_column(connection.execute(TRY_LOCK, keys))
@@ -379,7 +375,6 @@ class PostgresStore(Store):
             raise LockedError(f"{self._address} {COPY_IN_USE}")
 
     def close(self) -> None:
-        """Release everything; further calls raise `StorageError`."""
         with self._write_lock:
             self._closed = True
             for connection in (self._writer, self._unused_lock):

@@ -79,7 +79,7 @@ class SentStatement:
 
 
 class PostgresDialect(Dialect):
-    """A connection to PostgreSQL, which gives values in binary form."""
+    """A connection to PostgreSQL, which gives values in binary form; `Dialect` says what each method promises."""
 
     NO_LIMIT = "ALL"
     OWN_FIELDS = (
@@ -115,7 +115,6 @@ class PostgresDialect(Dialect):
         self.full_text = PostgresFullText(self)
 
     def execute(self, statement: str, parameters: Sequence[object] = ()) -> SentStatement:
-        """Run one statement."""
         cursor = self.connection.execute(numbered_parameters(statement), parameters, binary=True)
         return SentStatement(cursor)
 
@@ -128,15 +127,12 @@ class PostgresDialect(Dialect):
     # ── arrays ──────────────────────────────────────────────────────────────────────
 
     def among(self, parameter: str = "?") -> str:
-        """A test after a column: whether the value is in an array."""
         return f"= ANY({parameter})"
 
     def array(self, keys: Keys) -> object:
-        """An array."""
         return list(keys)
 
     def pairs(self, pairs: Collection[tuple[int, int]]) -> tuple[str, Sequence[object]]:
-        """A query for pairs, and the parameters of the query."""
         lows = [low for low, _ in pairs]
         highs = [high for _, high in pairs]
         return "SELECT * FROM unnest(?::bigint[], ?::bigint[])", [lows, highs]
@@ -156,19 +152,15 @@ class PostgresDialect(Dialect):
         return str(value)
 
     def contains(self, column: str, parameter: str) -> str:
-        """A test whether a text contains the text of a parameter."""
         return f"strpos({column}, {parameter}) > 0"
 
     def json_field(self, column: str, field: str) -> str:
-        """A field of the JSON object in a column, as text."""
         return f"{column}::json ->> '{field}'"
 
     def is_present(self, fields: str) -> str:
-        """A test whether a JSON object has a field, the parameter, that is not null."""
         return f"coalesce({fields} -> ?::text, 'null') <> 'null'"
 
     def meets(self, fields: str, comparator: str) -> str:
-        """A test whether a field of a JSON object, or a member of its list, compares so."""
         compares = "item = choice"
         if comparator in TEXT_TESTS:
             compares = f"{BOTH_ARE_TEXTS} AND {TEXT_TESTS[comparator]}"
@@ -207,11 +199,9 @@ class PostgresDialect(Dialect):
         return HalfVector(vector)
 
     def unpack(self, data: Any) -> Vectors:
-        """A vector as float32."""
         return np.asarray(data.to_numpy(), np.float32)
 
     def vector_length(self, kind: Kind) -> int:
-        """The length of the vectors of a kind; 0 if there are none."""
         rows = f"{kind}_vectors WHERE data <> {self.NO_VECTOR}"
         statement = f"SELECT vector_dims(data) FROM {rows} ORDER BY id LIMIT 1"
         for (length,) in self.execute(statement):

@@ -39,15 +39,12 @@ class SQLiteFullText(FullText):
         self._connection = connection
 
     def add(self, chunks: ChunkTexts) -> None:
-        """Add the terms of new chunks."""
         self._connection.executemany(ADD, _joined_parts(chunks))
 
     def remove(self, chunks: ChunkTexts) -> None:
-        """Remove the terms of chunks."""
         self._connection.executemany(REMOVE, _joined_parts(chunks))
 
     def clear(self) -> None:
-        """Remove all terms."""
         self._connection.execute(CLEAR)
 
     def holds(self, chunk: int, text: str) -> bool:

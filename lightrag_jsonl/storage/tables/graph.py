@@ -1,6 +1,6 @@
 """Entities and relations: the rows merged from mentions, and the merges of names."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -167,9 +167,8 @@ class GraphReads(Tables):
 
     def entities(self, rows: Collection[int], *, chunk_limit: int = 20) -> dict[int, Entity]:
         """Entities for readers, each with the public ids of its first chunks; degree not set."""
-        chunks = self.dialect.first_chunks("entity", rows, chunk_limit)
+        chunk_ids = self._first_chunks("entity", rows, chunk_limit)
         entities = self.entity_rows(ids=rows)
-        chunk_ids = _distinct_by_row(rows, chunks)
         return {row: entities[row].entity(chunk_ids[row]) for row in rows if row in entities}
 
     def entity_names(self, rows: Collection[int]) -> dict[int, str]:
@@ -187,14 +186,22 @@ class GraphReads(Tables):
 
     def relations(self, rows: Collection[int], *, chunk_limit: int = 20) -> dict[int, Relation]:
         """Relations for readers, each with the public ids of its first chunks."""
-        chunks = self.dialect.first_chunks("relation", rows, chunk_limit)
+        chunk_ids = self._first_chunks("relation", rows, chunk_limit)
         relations = self.relation_rows(ids=rows)
         ends = {end for relation in relations.values() for end in (relation.low, relation.high)}
         names = self.entity_names(ends)
-        chunk_ids = _distinct_by_row(rows, chunks)
         return {
             row: relations[row].relation(names, chunk_ids[row]) for row in rows if row in relations
         }
+
+    def _first_chunks(
+        self, kind: Kind, rows: Collection[int], limit: int
+    ) -> dict[int, tuple[str, ...]]:
+        """The public ids of the chunks of the first mentions of entities or relations, each once."""
+        ids: dict[int, dict[str, None]] = {row: {} for row in rows}
+        for row, chunk_id in self.dialect.first_chunks(kind, rows, limit):
+            ids[row].setdefault(chunk_id)
+        return {row: tuple(chunk_ids) for row, chunk_ids in ids.items()}
 
     def graph_rows(self, touched: Mapping[Kind, RowIds] | None = None) -> GraphRows:
         """The shape of the graph: all rows, or only the touched rows, of a kind with None all."""
@@ -302,16 +309,6 @@ class GraphWrites(GraphReads, KeepingTables):
         ]
         self._insert("aliases", rows)
         self.changed = True
-
-
-def _distinct_by_row(
-    rows: Collection[int], pairs: Iterable[tuple[int, str]]
-) -> dict[int, tuple[str, ...]]:
-    """The texts of each row, each text once."""
-    texts: dict[int, dict[str, None]] = {row: {} for row in rows}
-    for row, text in pairs:
-        texts[row][text] = None
-    return {row: tuple(distinct) for row, distinct in texts.items()}
 
 
 def _entity_row(row: Any) -> EntityRow:
