@@ -37,7 +37,8 @@ from lightrag_jsonl.lenses.conflict_review import (
 from lightrag_jsonl.lenses.history import entity_history
 from lightrag_jsonl.providers.model_names import NO_MODEL
 from lightrag_jsonl.providers.offline import HashEmbedder
-from lightrag_jsonl.rag.engine import Engine, open_engine
+from lightrag_jsonl.rag.engine import Engine
+from lightrag_jsonl.rag.engine_opening import open_engine
 from lightrag_jsonl.retrieval.association import association
 from lightrag_jsonl.retrieval.reports import (
     ReportRun,

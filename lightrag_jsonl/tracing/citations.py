@@ -19,7 +19,7 @@ from lightrag_jsonl.storage.status import with_documents
 from lightrag_jsonl.storage.views import StoreView
 from lightrag_jsonl.tracing.events import PromptItem, cited_items
 from lightrag_jsonl.tracing.judging import ClaimJudgement, judge_claim, words_of_names
-from lightrag_jsonl.tracing.passages import JudgedPassage
+from lightrag_jsonl.tracing.passages import JudgedPassage, Place
 from lightrag_jsonl.tracing.recorder import numbered_items
 from lightrag_jsonl.tracing.statements import CitingClaim, citing_claims, uncited_statements
 
@@ -146,7 +146,9 @@ class _Resolver:
             self._windows.append(judgement.window)
             nearest = None
             if judgement.nearest is not None:
-                nearest = self._nearest_sentence(number, judgement, chunks)
+                place = judgement.nearest
+                chunk = chunks[place.passage]
+                nearest = self._cite(number, "chunk", chunk.id, chunk, place.start, place.end)
             yield UncitedClaim(
                 number=number,
                 start=start,
@@ -159,23 +161,9 @@ class _Resolver:
             )
 
     def _judgement(self, start: int, end: int, chunks: Sequence[Chunk]) -> ClaimJudgement:
-        passages = [
-            JudgedPassage(
-                chunk.text,
-                "\n".join(
-                    filter(
-                        None,
-                        (
-                            self._context.documents.get(chunk.document_id, ""),
-                            chunk.heading,
-                            self._context.dates.get(chunk.document_id),
-                        ),
-                    )
-                ),
-            )
-            for chunk in chunks
-        ]
-        return judge_claim(_blanked(self._text[start:end]), passages, known_words=self._known_words)
+        passages = [JudgedPassage(chunk.text, background(chunk, self._context)) for chunk in chunks]
+        claim = CITATION_MARKER.sub(lambda marker: " " * len(marker[0]), self._text[start:end])
+        return judge_claim(claim, passages, known_words=self._known_words)
 
     def _chunks_of(self, number: int) -> list[Chunk]:
         item = self._items[number]
@@ -191,20 +179,10 @@ class _Resolver:
         if not chunks:
             return None
         item = self._items[number]
-        chunk = chunks[judgement.nearest.passage if judgement.nearest else 0]
-        start, end = (
-            (judgement.nearest.start, judgement.nearest.end) if judgement.nearest else (0, 0)
-        )
+        place = judgement.nearest or Place(passage=0, start=0, end=0)
         label = item.id if item.kind == "chunk" else item.label
-        return self._cite(number, item.kind, label, chunk, start, end)
-
-    def _nearest_sentence(
-        self, number: int, judgement: ClaimJudgement, chunks: Sequence[Chunk]
-    ) -> Citation:
-        assert judgement.nearest is not None
-        chunk = chunks[judgement.nearest.passage]
-        nearest = judgement.nearest
-        return self._cite(number, "chunk", chunk.id, chunk, nearest.start, nearest.end)
+        chunk = chunks[place.passage]
+        return self._cite(number, item.kind, label, chunk, place.start, place.end)
 
     def _cite(
         self, number: int, kind: Kind, label: str, chunk: Chunk, start: int, end: int
@@ -231,9 +209,11 @@ class _Resolver:
         return self._citations.setdefault(citation, len(self._citations))
 
 
-def _blanked(text: str) -> str:
-    """A claim with spaces in place of its markers: characters keep their places."""
-    return CITATION_MARKER.sub(lambda marker: " " * len(marker[0]), text)
+def background(chunk: Chunk, context: Context) -> str:
+    """What stands beside a passage: the title and the date of the document, and the headings."""
+    title = context.documents.get(chunk.document_id, "")
+    date = context.dates.get(chunk.document_id, "")
+    return "\n".join(filter(None, (title, chunk.heading, date)))
 
 
 def _moved(spans: Iterable[Span], offset: int) -> tuple[Span, ...]:
