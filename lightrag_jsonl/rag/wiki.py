@@ -39,7 +39,7 @@ from lightrag_jsonl.core.types import (
 from lightrag_jsonl.storage.rows import Mention, MentionRow
 from lightrag_jsonl.storage.status import with_documents
 from lightrag_jsonl.storage.views import StoreView
-from lightrag_jsonl.tracing.citations import background
+from lightrag_jsonl.tracing.citations import beside_passage
 from lightrag_jsonl.tracing.judging import ClaimJudgement, judge_claim, words_of_names
 from lightrag_jsonl.tracing.passages import JudgedPassage
 
@@ -385,7 +385,9 @@ class _Wiki:
         self, sentence: str, chunks: Sequence[Chunk]
     ) -> tuple[_Place | None, ClaimJudgement]:
         """The place nearest to a sentence, or else the first passage, and the judgement of the sentence."""
-        passages = [JudgedPassage(chunk.text, background(chunk, self.context)) for chunk in chunks]
+        passages = [
+            JudgedPassage(chunk.text, beside_passage(chunk, self.context)) for chunk in chunks
+        ]
         judgement = judge_claim(sentence, passages, known_words=self.words_of_names)
         if not chunks:
             return None, judgement

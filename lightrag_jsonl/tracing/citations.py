@@ -161,7 +161,9 @@ class _Resolver:
             )
 
     def _judgement(self, start: int, end: int, chunks: Sequence[Chunk]) -> ClaimJudgement:
-        passages = [JudgedPassage(chunk.text, background(chunk, self._context)) for chunk in chunks]
+        passages = [
+            JudgedPassage(chunk.text, beside_passage(chunk, self._context)) for chunk in chunks
+        ]
         claim = CITATION_MARKER.sub(lambda marker: " " * len(marker[0]), self._text[start:end])
         return judge_claim(claim, passages, known_words=self._known_words)
 
@@ -209,7 +211,7 @@ class _Resolver:
         return self._citations.setdefault(citation, len(self._citations))
 
 
-def background(chunk: Chunk, context: Context) -> str:
+def beside_passage(chunk: Chunk, context: Context) -> str:
     """What stands beside a passage: the title and the date of the document, and the headings."""
     title = context.documents.get(chunk.document_id, "")
     date = context.dates.get(chunk.document_id, "")

@@ -27,12 +27,12 @@ from lightrag_jsonl.storage.tables.base import (
     column_values,
     integer_columns,
     only_column,
+    read_as,
 )
 from lightrag_jsonl.storage.tables.dialect import Cursor, Dialect
 from lightrag_jsonl.storage.tables.kept_rows import ALIASES_KEY, KeepingTables
 
-ENTITY = """id, key, name, type, description, names, types, attributes, aliases, mentions, quoted,
-    summary, summarized_to, summarized_mentions, created_at, edited"""
+ENTITY = ", ".join([field.name for field in fields(EntityRow)])
 RELATION = """id, low, high, reversed, description, keywords, low_names, high_names, forward,
     backward, weight, mentions, summary, summarized_to, summarized_mentions, created_at, edited"""
 MENTIONS = "(SELECT entity, chunk FROM entity_mentions WHERE entity IS NOT NULL) m"
@@ -86,7 +86,16 @@ class GraphReads(Tables):
             cursor = self._select(ENTITY, "entities", "id", ids)
         else:
             cursor = self._select(ENTITY, "entities", "key", keys)
-        return {row.id: _entity_row(row) for row in by_name(cursor)}
+        rows = read_as(
+            EntityRow,
+            cursor,
+            names=parse_votes,
+            types=parse_votes,
+            attributes=_attribute_votes,
+            aliases=parse_votes,
+            edited=parse_edited,
+        )
+        return {row.id: row for row in rows}
 
     def lasting_names(self, kind: Kind, rows: Collection[int]) -> dict[int, str]:
         """What a row is, whatever its row id: the id of a chunk, the name key of an entity, both keys of a
@@ -311,21 +320,10 @@ class GraphWrites(GraphReads, KeepingTables):
         self.changed = True
 
 
-def _entity_row(row: Any) -> EntityRow:
-    values = {
-        "names": parse_votes(row.names),
-        "types": parse_votes(row.types),
-        "attributes": _attribute_votes(parse_votes(row.attributes)),
-        "aliases": parse_votes(row.aliases),
-        "edited": parse_edited(row.edited),
-    }
-    return EntityRow(**(row._asdict() | values))
-
-
-def _attribute_votes(votes: Mapping[str, int]) -> dict[tuple[str, str], int]:
+def _attribute_votes(text: str) -> dict[tuple[str, str], int]:
     """Votes by the name and the value of an attribute."""
     attributes = {}
-    for key, count in votes.items():
+    for key, count in parse_votes(text).items():
         name, _, value = key.partition(SEPARATOR)
         attributes[name, value] = count
     return attributes
