@@ -201,12 +201,7 @@ class Entities:
         edit. Inserting, deleting and `rebuild` keep edits. `ConfigError` if the entity exists
         already, or a value is invalid.
         """
-        record: Record = {
-            "type": "entity",
-            "name": name,
-            "entity_type": type,
-            "description": description,
-        }
+        record = _edited_entity(name, type=type, description=description)
         return await self._edit("create", record, by=by, reason=reason)
 
     async def edit(
@@ -219,12 +214,7 @@ class Entities:
         reason: str = "",
     ) -> str:
         """Replace an entity's type or description; `None` keeps either. `merge` changes the name."""
-        record: Record = {
-            "type": "entity",
-            "name": name,
-            "entity_type": type,
-            "description": description,
-        }
+        record = _edited_entity(name, type=type, description=description)
         return await self._edit("edit", record, by=by, reason=reason)
 
     async def delete(self, name: str, *, by: str, reason: str = "") -> str:
@@ -496,6 +486,10 @@ def _load_trace(view: StoreView, trace_id: str | None) -> recorded.Trace:
     if trace_id is None:
         raise NotFoundError("this answer has no trace: keep_traces is 0, or the index is read-only")
     return recorded.load_trace(view, trace_id)
+
+
+def _edited_entity(name: str, *, type: str | None, description: str | None) -> Record:
+    return {"type": "entity", "name": name, "entity_type": type, "description": description}
 
 
 def _edited_relation(

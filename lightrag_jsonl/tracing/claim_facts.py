@@ -141,8 +141,15 @@ def _clock_facts(text: str) -> Iterator[ClaimFact]:
         else:
             hour = int(match["hour24"])
             minute = int(match["minute24"])
-        yield _number_fact(
-            match.start(), match.end(), match[0], 60.0 * hour + minute, measure="clock"
+        minutes = 60.0 * hour + minute
+        yield ClaimFact(
+            kind="number",
+            start=match.start(),
+            end=match.end(),
+            text=match[0].strip(),
+            number=minutes,
+            plain=minutes,
+            measure="clock",
         )
 
 
@@ -158,38 +165,16 @@ def _fraction_facts(text: str) -> Iterator[ClaimFact]:
             value = chinese_number(match["above"]) / max(chinese_number(match["below"]), 1)
         else:
             value = 0.5
-        yield _number_fact(
-            match.start(),
-            match.end(),
-            match[0],
-            value,
+        yield ClaimFact(
+            kind="number",
+            start=match.start(),
+            end=match.end(),
+            text=match[0].strip(),
+            number=value,
+            plain=value,
             measure="share",
             is_rounded=_is_rounded(text, match.start()),
         )
-
-
-def _number_fact(
-    start: int,
-    end: int,
-    text: str,
-    number: float,
-    *,
-    plain: float | None = None,
-    measure: str = "",
-    counted: str = "",
-    is_rounded: bool = False,
-) -> ClaimFact:
-    return ClaimFact(
-        kind="number",
-        start=start,
-        end=end,
-        text=text.strip(),
-        number=number,
-        plain=number if plain is None else plain,
-        measure=measure,
-        counted=counted,
-        is_rounded=is_rounded,
-    )
 
 
 def _is_rounded(text: str, start: int) -> bool:
@@ -212,11 +197,12 @@ def _plain_number_facts(text: str, taken: Collection[tuple[int, int]]) -> Iterat
         following = _WORD_BEHIND.match(text, end)
         counted = stem(following["word"].lower()) if following and not unit else ""
         start = match.start() if match["currency"] else start
-        yield _number_fact(
-            start,
-            end,
-            text[start:end],
-            plain * factor,
+        yield ClaimFact(
+            kind="number",
+            start=start,
+            end=end,
+            text=text[start:end].strip(),
+            number=plain * factor,
             plain=plain,
             measure=measure,
             counted=counted,
@@ -307,7 +293,7 @@ _QUOTED = pattern_of(
 )
 
 
-def _quotation_facts(text: str) -> Iterator[ClaimFact]:
+def quotation_facts(text: str) -> Iterator[ClaimFact]:
     """What stands in quotation marks, without a single English word: that may only be a term."""
     for match in _QUOTED.finditer(text):
         group = match.lastindex or 1
@@ -405,13 +391,9 @@ def _chinese_name_facts(text: str, is_known: Callable[[str], bool]) -> Iterator[
 # ── all facts ───────────────────────────────────────────────────────────────────
 
 
-def value_facts(text: str) -> list[ClaimFact]:
-    """The numbers and dates of a text, in order."""
-    return list(_value_facts(text))
-
-
 @lru_cache(4_000)  # sentences are near several claims
-def _value_facts(text: str) -> tuple[ClaimFact, ...]:
+def value_facts(text: str) -> tuple[ClaimFact, ...]:
+    """The numbers and dates of a text, in order."""
     if not _may_have_values(text):
         return ()
     plain = half_width(text)
@@ -432,16 +414,11 @@ def _may_have_values(text: str) -> bool:
 
 def values_in_passage(text: str) -> list[ClaimFact]:
     """The numbers and dates of a long text; their places are not those of the text."""
-    return [value for piece in _PIECE_BORDER.split(text) for value in _value_facts(piece)]
+    return [value for piece in _PIECE_BORDER.split(text) for value in value_facts(piece)]
 
 
 def _overlaps(fact: ClaimFact, dates: Collection[ClaimFact]) -> bool:
     return any(fact.start < date.end and date.start < fact.end for date in dates)
-
-
-def quotation_facts(text: str) -> list[ClaimFact]:
-    """What a text quotes."""
-    return list(_quotation_facts(text))
 
 
 def name_facts(text: str, is_known: Callable[[str], bool]) -> list[ClaimFact]:
