@@ -16,14 +16,6 @@ from lightrag_jsonl.storage.tables.dialect import Dialect, Keys, numbered_parame
 
 ROWS_FETCHED = 1_000  # that are turned into Python's values together
 LONGEST_VECTOR = 4_000  # the most that an index of halfvec takes
-DESCRIPTIONS = """SELECT r.id, m.position, m.chunk, m.description
-    FROM unnest(?::bigint[], ?::bigint[]) r (id, last_mention) CROSS JOIN LATERAL (
-    SELECT position, chunk, description FROM {kind}_mentions WHERE {kind} = r.id AND id > r.last_mention
-    AND NOT chunk = ANY(?) AND description <> '' ORDER BY position LIMIT ?) m
-    ORDER BY r.id, m.position"""
-FIRST_CHUNKS = """SELECT r.id, c.name FROM unnest(?::bigint[]) r (id) CROSS JOIN LATERAL (
-    SELECT chunk, position FROM {kind}_mentions WHERE {kind} = r.id ORDER BY position LIMIT ?) m
-    JOIN chunks c ON c.id = m.chunk ORDER BY r.id, m.position"""
 # The members of a field's list, or its only value, as `item`; true and false count as 1 and 0.
 MEETS = """EXISTS (SELECT 1 FROM (SELECT {fields} -> ?::text whole) field, jsonb_array_elements(
     CASE jsonb_typeof(whole) WHEN 'array' THEN whole ELSE jsonb_build_array(whole) END)
@@ -176,8 +168,13 @@ class PostgresDialect(Dialect):
         """The first descriptions for each id, in one statement."""
         if not after:
             return ()
+        statement = f"""SELECT r.id, m.position, m.chunk, m.description
+            FROM unnest(?::bigint[], ?::bigint[]) r (id, last_mention) CROSS JOIN LATERAL (
+            SELECT position, chunk, description FROM {kind}_mentions
+            WHERE {kind} = r.id AND id > r.last_mention AND NOT chunk = ANY(?) AND description <> ''
+            ORDER BY position LIMIT ?) m ORDER BY r.id, m.position"""
         parameters = (list(after), list(after.values()), list(without), limit)
-        return self.execute(DESCRIPTIONS.format(kind=kind), parameters)
+        return self.execute(statement, parameters)
 
     def first_chunks(
         self, kind: Kind, ids: Collection[int], limit: int
@@ -185,7 +182,10 @@ class PostgresDialect(Dialect):
         """The chunks of the first mentions of each id, in one statement."""
         if not ids:
             return ()
-        return self.execute(FIRST_CHUNKS.format(kind=kind), (list(ids), limit))
+        statement = f"""SELECT r.id, c.name FROM unnest(?::bigint[]) r (id) CROSS JOIN LATERAL (
+            SELECT chunk, position FROM {kind}_mentions WHERE {kind} = r.id ORDER BY position LIMIT ?) m
+            JOIN chunks c ON c.id = m.chunk ORDER BY r.id, m.position"""
+        return self.execute(statement, (list(ids), limit))
 
     # ── vectors ─────────────────────────────────────────────────────────────────────
 

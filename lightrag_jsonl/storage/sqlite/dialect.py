@@ -14,13 +14,6 @@ from lightrag_jsonl.storage.tables.base import json_text
 from lightrag_jsonl.storage.tables.dialect import Cursor, Dialect, Keys
 from lightrag_jsonl.storage.vector_index import HALF
 
-DESCRIPTIONS = """SELECT position, chunk, description FROM {kind}_mentions WHERE {kind} = ? AND id > ?
-    AND NOT chunk IN (SELECT value FROM json_each(?)) AND description <> ''
-    ORDER BY position LIMIT ?"""
-FIRST_CHUNKS = """SELECT c.name FROM (SELECT chunk, position FROM {kind}_mentions WHERE {kind} = ?
-    ORDER BY position LIMIT ?) m JOIN chunks c ON c.id = m.chunk ORDER BY m.position"""
-
-
 TEXT_TESTS = {
     "contains": "instr({value}, choice.value) > 0",
     "starts with": "substr({value}, 1, length(choice.value)) = choice.value",
@@ -118,7 +111,9 @@ class SQLiteDialect(Dialect):
         self, kind: Kind, after: Mapping[int, int], without: Collection[int], limit: int | None
     ) -> Iterator[tuple[int, int, int, str]]:
         """The first descriptions for each id, a statement each."""
-        statement = DESCRIPTIONS.format(kind=kind)
+        statement = f"""SELECT position, chunk, description FROM {kind}_mentions
+            WHERE {kind} = ? AND id > ? AND NOT chunk IN (SELECT value FROM json_each(?))
+            AND description <> '' ORDER BY position LIMIT ?"""
         chunks = json_text(sorted(without))
         count = -1 if limit is None else limit
         for id, last_mention in after.items():
@@ -130,7 +125,9 @@ class SQLiteDialect(Dialect):
         self, kind: Kind, ids: Collection[int], limit: int
     ) -> Iterator[tuple[int, str]]:
         """The chunks of the first mentions of each id, a statement each."""
-        statement = FIRST_CHUNKS.format(kind=kind)
+        statement = f"""SELECT c.name FROM (
+            SELECT chunk, position FROM {kind}_mentions WHERE {kind} = ? ORDER BY position LIMIT ?) m
+            JOIN chunks c ON c.id = m.chunk ORDER BY m.position"""
         for id in ids:
             for (chunk,) in self._connection.execute(statement, (id, limit)):
                 yield id, chunk

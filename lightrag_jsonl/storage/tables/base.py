@@ -2,9 +2,9 @@
 
 from collections import namedtuple
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import fields
-from functools import lru_cache
-from typing import Any, TypeAlias, TypeVar
+from dataclasses import fields, is_dataclass
+from functools import cache, lru_cache
+from typing import Any, TypeAlias, TypeVar, get_origin, get_type_hints
 
 import msgspec
 import numpy as np
@@ -49,8 +49,12 @@ def by_name(cursor: Cursor) -> list[Any]:
 
 
 def read_as(kind: type[Value], cursor: Cursor, **parsers: Callable[[Any], Any]) -> list[Value]:
-    """A value of a class for each row: the columns are called as its fields, and some are parsed."""
+    """A value of a class for each row: the columns are called as its fields. What is no single value in the
+    class is JSON in the column, unless another of the `parsers` reads it.
+    """
     names = [column[0] for column in cursor.description]
+    parsers = {**_json_parsers(kind), **parsers}  # type: ignore[arg-type]  # mypy: no Hashable
+    parsers = {name: parse for name, parse in parsers.items() if name in names}
     values: list[Value] = []
     for row in cursor:
         fields = dict(zip(names, row, strict=True))
@@ -58,6 +62,17 @@ def read_as(kind: type[Value], cursor: Cursor, **parsers: Callable[[Any], Any]) 
             fields[name] = parse(fields[name])
         values.append(kind(**fields))
     return values
+
+
+@cache
+def _json_parsers(kind: type[Any]) -> dict[str, Callable[[Any], Any]]:
+    """What reads the fields of a class that hold mappings, tuples or values of other classes."""
+    hints = get_type_hints(kind)
+    return {
+        name: msgspec.json.Decoder(hint).decode
+        for name, hint in hints.items()
+        if get_origin(hint) in (dict, Mapping, tuple) or is_dataclass(hint)
+    }
 
 
 def only_column(cursor: Cursor) -> list[Any]:

@@ -49,19 +49,10 @@ from lightrag_jsonl.storage.tables.base import (
 from lightrag_jsonl.storage.tables.dialect import Dialect
 from lightrag_jsonl.storage.tables.kept_rows import CHUNK_TABLES, KeepingTables
 
-COLUMNS = """d.id AS row, d.name AS id, d.title, d.source, d.date, d.metadata, d.seen_pictures, d.content,
-    d.state, d.characters, d.created_at"""
 CHUNKS = "documents d JOIN chunks c ON c.document = d.id"
 TEXT_ORDER = "d.id, c.position"
 CHUNK = """c.id, c.name, d.name AS document_id, c.position, c.page, c.start, c.stop,
     c.text, c.tokens, c.created_at, c.heading, d.title, d.date"""
-REPORT = """c.id AS row, c.name AS chunk_id, d.name AS document_id, c.tokens, c.state, c.error,
-    c.report, c.extractor"""
-SET_STATES = """UPDATE documents SET state = (
-    SELECT CASE WHEN count(CASE WHEN state = 'failed' OR error <> '' THEN 1 END) = 0 THEN 'done'
-        WHEN count(CASE state WHEN 'failed' THEN 1 END) = count(*) THEN 'failed' ELSE 'partial' END
-    FROM chunks WHERE document = documents.id)
-    WHERE id"""
 USAGE_NUMBERS = tuple([field.name for field in fields(Usage)])
 REPORT_NUMBERS = tuple(
     [
@@ -77,11 +68,8 @@ Provided: TypeAlias = tuple[  # records, chunks, the size of the chunks, and pic
     tuple[int, int] | None,
     tuple[SeenPicture, ...],
 ]
-parse_metadata = Decoder(dict[str, Any]).decode
-parse_seen = Decoder(tuple[SeenPicture, ...]).decode
 parse_document = Decoder(Document).decode
 parse_provided = Decoder(Provided).decode
-parse_report = Decoder(ExtractionReport).decode
 parse_counts = Decoder(dict[str, int]).decode
 parse_numbers = Decoder(tuple[int, ...]).decode
 
@@ -95,11 +83,13 @@ class DocumentReads(Tables):
         """The visible documents, all or some by id, in the order of storing, without the first
         `offset` and at most `limit`.
         """
+        columns = """d.id AS row, d.name AS id, d.title, d.source, d.date, d.metadata, d.seen_pictures,
+            d.content, d.state, d.characters, d.created_at"""
         table = "documents d"
         if ids is None:
             table = f"(SELECT * FROM documents ORDER BY id {self._page(limit, offset)}) d"
-        cursor = self._select(COLUMNS, table, "d.name", ids, order="d.id")
-        return read_as(StoredDocument, cursor, metadata=parse_metadata, seen_pictures=parse_seen)
+        cursor = self._select(columns, table, "d.name", ids, order="d.id")
+        return read_as(StoredDocument, cursor)
 
     def pages(self, document_ids: Collection[str], number: int | None = None) -> tuple[Page, ...]:
         """The pages of documents, in order: all pages, or the page with a number."""
@@ -226,8 +216,10 @@ class DocumentReads(Tables):
 
     def chunk_reports(self, document_ids: Names = None) -> list[ChunkReport]:
         """The results of the extraction of each chunk, of all documents or some."""
-        cursor = self._select(REPORT, CHUNKS, "d.name", document_ids, order=TEXT_ORDER)
-        return read_as(ChunkReport, cursor, report=parse_report)
+        columns = """c.id AS row, c.name AS chunk_id, d.name AS document_id, c.tokens, c.state, c.error,
+            c.report, c.extractor"""
+        cursor = self._select(columns, CHUNKS, "d.name", document_ids, order=TEXT_ORDER)
+        return read_as(ChunkReport, cursor)
 
     def last_chunk(self) -> int:
         """The greatest row id of a chunk; 0 if there is none."""
@@ -453,7 +445,12 @@ class DocumentWrites(DocumentReads, KeepingTables):
             for rejection in chunk.extraction.rejections
         ]
         self._insert("rejections", rejections)
-        self._execute(f"{SET_STATES} {self.dialect.among()}", self.dialect.array(documents))
+        statement = f"""UPDATE documents SET state = (
+            SELECT CASE WHEN count(CASE WHEN state = 'failed' OR error <> '' THEN 1 END) = 0 THEN 'done'
+                WHEN count(CASE state WHEN 'failed' THEN 1 END) = count(*) THEN 'failed' ELSE 'partial' END
+            FROM chunks WHERE document = documents.id)
+            WHERE id {self.dialect.among()}"""
+        self._execute(statement, self.dialect.array(documents))
         self.touched["chunk"].update(rows)
 
     def rebuild_terms(self) -> None:

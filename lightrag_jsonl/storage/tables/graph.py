@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
-from typing import Any
 
 import numpy as np
 from msgspec.json import Decoder
@@ -33,26 +32,14 @@ from lightrag_jsonl.storage.tables.dialect import Cursor, Dialect
 from lightrag_jsonl.storage.tables.kept_rows import ALIASES_KEY, KeepingTables
 
 ENTITY = ", ".join([field.name for field in fields(EntityRow)])
-RELATION = """id, low, high, reversed, description, keywords, low_names, high_names, forward,
-    backward, weight, mentions, summary, summarized_to, summarized_mentions, created_at, edited"""
-MENTIONS = "(SELECT entity, chunk FROM entity_mentions WHERE entity IS NOT NULL) m"
-CLAIMS_AROUND = """WITH RECURSIVE own (key) AS (SELECT key FROM entities WHERE id {among} UNION
-    SELECT a.key FROM own JOIN aliases a ON a.target = own.key)
-    SELECT entity, key FROM stated_aliases WHERE entity {among} OR key IN (SELECT key FROM own)
-    ORDER BY entity, key"""
-IDS_OF_KEYS = """WITH RECURSIVE ends (key, target) AS (
-    SELECT key, target FROM aliases WHERE target <> key AND key {among} UNION
-    SELECT e.key, a.target FROM ends e JOIN aliases a ON a.key = e.target AND a.target <> a.key)
-    SELECT key, id FROM entities n WHERE key {among} AND NOT EXISTS (
-    SELECT 1 FROM ends e WHERE e.key = n.key) UNION ALL
-    SELECT e.key, n.id FROM ends e JOIN entities n ON n.key = e.target WHERE NOT EXISTS (
-    SELECT 1 FROM aliases a WHERE a.key = e.target AND a.target <> a.key)"""
+RELATION = ", ".join(
+    [field.name for field in fields(RelationRow) if field.name != "backward_keywords"]
+)
 # Two texts in one key of stored votes: between the name and the value of an attribute, and before
 # the keywords of mentions that lead from the high to the low end.
 SEPARATOR = "\0"
 
 parse_votes = Decoder(dict[str, int]).decode
-parse_edited = Decoder(dict[str, Any]).decode
 
 
 def weighted_relations(dialect: Dialect) -> str:
@@ -86,15 +73,7 @@ class GraphReads(Tables):
             cursor = self._select(ENTITY, "entities", "id", ids)
         else:
             cursor = self._select(ENTITY, "entities", "key", keys)
-        rows = read_as(
-            EntityRow,
-            cursor,
-            names=parse_votes,
-            types=parse_votes,
-            attributes=_attribute_votes,
-            aliases=parse_votes,
-            edited=parse_edited,
-        )
+        rows = read_as(EntityRow, cursor, attributes=_attribute_votes)
         return {row.id: row for row in rows}
 
     def lasting_names(self, kind: Kind, rows: Collection[int]) -> dict[int, str]:
@@ -139,7 +118,10 @@ class GraphReads(Tables):
             cursor = self._relations_at(ends)
         else:
             cursor = self._select(RELATION, "relations", "id", ids)
-        return {row.id: _relation_row(row) for row in by_name(cursor)}
+        rows = read_as(RelationRow, cursor, reversed=bool)
+        for row in rows:
+            row.keywords, row.backward_keywords = _keyword_votes(row.keywords)
+        return {row.id: row for row in rows}
 
     def _relations_at(self, ends: Collection[int]) -> Cursor:
         among = self.dialect.among("?1")
@@ -225,8 +207,9 @@ class GraphReads(Tables):
                 rows["relation"],
             )
         )
+        mentioned = "(SELECT entity, chunk FROM entity_mentions WHERE entity IS NOT NULL) m"
         mentions = integer_columns(
-            self._select("entity, chunk", MENTIONS, "chunk", rows["chunk"], order="chunk, entity")
+            self._select("entity, chunk", mentioned, "chunk", rows["chunk"], order="chunk, entity")
         )
         return GraphRows(
             entities=entities["id"],
@@ -242,7 +225,14 @@ class GraphReads(Tables):
         """Row ids of the entities with these name keys; merged names count, too."""
         if not keys:
             return {}
-        statement = IDS_OF_KEYS.format(among=self.dialect.among("?1"))
+        among = self.dialect.among("?1")
+        statement = f"""WITH RECURSIVE ends (key, target) AS (
+            SELECT key, target FROM aliases WHERE target <> key AND key {among} UNION
+            SELECT e.key, a.target FROM ends e JOIN aliases a ON a.key = e.target AND a.target <> a.key)
+            SELECT key, id FROM entities n WHERE key {among} AND NOT EXISTS (
+            SELECT 1 FROM ends e WHERE e.key = n.key) UNION ALL
+            SELECT e.key, n.id FROM ends e JOIN entities n ON n.key = e.target WHERE NOT EXISTS (
+            SELECT 1 FROM aliases a WHERE a.key = e.target AND a.target <> a.key)"""
         ids: dict[str, int] = dict(self._execute(statement, self.dialect.array(keys)))
         return {key: ids[key] for key in keys if key in ids}
 
@@ -253,7 +243,11 @@ class GraphReads(Tables):
         if entities is not None and not entities:
             return []
         if entities is not None:
-            statement = CLAIMS_AROUND.format(among=self.dialect.among("?1"))
+            among = self.dialect.among("?1")
+            statement = f"""WITH RECURSIVE own (key) AS (SELECT key FROM entities WHERE id {among} UNION
+                SELECT a.key FROM own JOIN aliases a ON a.target = own.key)
+                SELECT entity, key FROM stated_aliases WHERE entity {among}
+                OR key IN (SELECT key FROM own) ORDER BY entity, key"""
             cursor = self._execute(statement, self.dialect.array(entities))
         else:
             cursor = self._select("entity, key", "stated_aliases", "key", keys, order="entity, key")
@@ -327,19 +321,6 @@ def _attribute_votes(text: str) -> dict[tuple[str, str], int]:
         name, _, value = key.partition(SEPARATOR)
         attributes[name, value] = count
     return attributes
-
-
-def _relation_row(row: Any) -> RelationRow:
-    forward_votes, backward_votes = _keyword_votes(parse_votes(row.keywords))
-    values = {
-        "keywords": forward_votes,
-        "backward_keywords": backward_votes,
-        "low_names": parse_votes(row.low_names),
-        "high_names": parse_votes(row.high_names),
-        "reversed": bool(row.reversed),
-        "edited": parse_edited(row.edited),
-    }
-    return RelationRow(**(row._asdict() | values))
 
 
 def _keyword_votes(votes: Mapping[str, int]) -> tuple[dict[str, int], dict[str, int]]:

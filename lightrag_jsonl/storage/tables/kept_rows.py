@@ -9,6 +9,7 @@ import zlib
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import msgspec
@@ -113,7 +114,7 @@ class SavedStateReads(SettingReads):
         if not self.has_saved_states:
             return []
         cursor = self._execute("SELECT * FROM saved_states ORDER BY id")
-        return read_as(SavedState, cursor, next_ids=msgspec.json.Decoder(dict[str, int]).decode)
+        return read_as(SavedState, cursor)
 
     def saved_state(self, name: str) -> SavedState:
         """The state with a name; `NotFoundError` lists the names of all."""
@@ -202,17 +203,10 @@ class SavedStateReads(SettingReads):
 class KeepingTables(SavedStateReads, WritableTables):
     """Tables whose rows are kept before they change, if there is a saved state."""
 
-    _newest: SavedState | None = None
-    _knows_newest = False
-
-    @property
+    @cached_property
     def newest_state(self) -> SavedState | None:
         """The state that was saved last."""
-        if not self._knows_newest:
-            states = self.saved_states()
-            self._newest = states[-1] if states else None
-            self._knows_newest = True
-        return self._newest
+        return max(self.saved_states(), key=lambda state: state.id, default=None)
 
     def keep(self, keys: Collection[int], *tables: str) -> None:
         """Keep the rows of tables with some keys for the newest state, before a change; rows kept already
