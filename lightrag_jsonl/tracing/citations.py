@@ -64,7 +64,7 @@ class _Resolver:
         self._fact_chunks = _fact_chunks(view, self._items.values(), self._context_chunks)
         self._context = _with_documents(view, context, self._fact_chunks)
         self._view = view
-        self._headings = _Headings(view)
+        self._outlines: dict[str, Outline] = {}
         self._known_words = words_of_names(_names_of_context(context))
         self._citations: dict[Citation, int] = {}
         self._windows: list[str] = []
@@ -190,7 +190,7 @@ class _Resolver:
         self, number: int, kind: Kind, label: str, chunk: Chunk, start: int, end: int
     ) -> Citation:
         context = self._context
-        citation = Citation(
+        return Citation(
             number=number,
             kind=kind,
             label=label,
@@ -201,11 +201,19 @@ class _Resolver:
             start=chunk.start + start,
             end=chunk.start + end,
             text=chunk.text[start:end],
-            heading=chunk.heading,
+            heading=self._heading_at(chunk, start),
             date=context.dates.get(chunk.document_id),
             paged=chunk.document_id in context.paged,
         )
-        return self._headings.at_quote(citation)
+
+    def _heading_at(self, chunk: Chunk, start: int) -> str:
+        """The headings above a quoted sentence: a chunk may go on under another heading."""
+        if not any(find_headings(f"\n\n{chunk.text[:start]}\n\n")):
+            return chunk.heading
+        id = chunk.document_id
+        if id not in self._outlines:
+            self._outlines[id] = Outline(self._view.pages([id]))
+        return self._outlines[id].path_at(chunk.page, chunk.start + start)
 
     def _place(self, citation: Citation) -> int:
         return self._citations.setdefault(citation, len(self._citations))
@@ -255,28 +263,6 @@ def _with_boxes(view: StoreView, citations: Collection[Citation]) -> tuple[Citat
                 citation = replace(citation, box=picture.box)
         with_boxes.append(replace(citation, index=document.index if document else ""))
     return tuple(with_boxes)
-
-
-class _Headings:
-    """The headings above quoted sentences: a chunk may go on under another heading."""
-
-    def __init__(self, view: StoreView) -> None:
-        self._view = view
-        self._outlines: dict[str, Outline] = {}
-
-    def at_quote(self, citation: Citation) -> Citation:
-        """The citation with the headings above the quoted sentence."""
-        for chunk in self._view.chunks(ids=[citation.chunk_id]).values():
-            before = chunk.text[: citation.start - chunk.start]
-            if any(find_headings(f"\n\n{before}\n\n")):
-                heading = self._outline(citation.document_id).path_at(citation.page, citation.start)
-                return replace(citation, heading=heading)
-        return citation
-
-    def _outline(self, document_id: str) -> Outline:
-        if document_id not in self._outlines:
-            self._outlines[document_id] = Outline(self._view.pages([document_id]))
-        return self._outlines[document_id]
 
 
 def _fact_chunks(
