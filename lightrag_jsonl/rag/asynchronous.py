@@ -36,7 +36,7 @@ from lightrag_jsonl.rag.engine_opening import open_engine
 from lightrag_jsonl.rag.namespaces import Communities, Entities, Traces
 from lightrag_jsonl.rag.network import store_network
 from lightrag_jsonl.rag.settings import EmbedderArgument, LLMArgument
-from lightrag_jsonl.rag.splitting import merge_indexes, split_index
+from lightrag_jsonl.rag.splitting import add_indexes, split_index
 from lightrag_jsonl.rag.streams import AsyncAnswerStream, queued
 from lightrag_jsonl.rag.synchronizing import synchronized
 from lightrag_jsonl.readers.limits import FileLimits
@@ -328,7 +328,7 @@ class AsyncLightRAG:
         names (`ConfigError` names both).
         """
         addresses = [as_address(index) for index in indexes]
-        return await merge_indexes(
+        return await add_indexes(
             self.engine, addresses, restore_purged=restore_purged, progress=progress
         )
 

@@ -81,15 +81,9 @@ class Entities:
         key = name_key(sanitize(search))
 
         def load(view: StoreView) -> tuple[Entity, ...]:
-            rows = view.listed(
-                "entity",
-                search=key,
-                type=type.casefold(),
-                limit=limit,
-                offset=offset,
-            )
-            entities = view.entities(rows)
-            return tuple(entities.values())
+            kind = type.casefold()
+            rows = view.listed("entity", search=key, type=kind, limit=limit, offset=offset)
+            return tuple(view.entities(rows).values())
 
         return await read(self._engine.store, load)
 
@@ -104,8 +98,7 @@ class Entities:
 
         def load(view: StoreView) -> tuple[Relation, ...]:
             rows = view.listed("relation", search=key, limit=limit, offset=offset)
-            relations = view.relations(rows)
-            return tuple(relations.values())
+            return tuple(view.relations(rows).values())
 
         return await read(self._engine.store, load)
 
@@ -130,12 +123,9 @@ class Entities:
         """What was said about an entity over time, with the sentences, documents and dates: in the order
         of time, claims without a date last. `NotFoundError` for an unknown name.
         """
-
-        def load(view: StoreView) -> tuple[DatedClaim, ...]:
-            row = _entity_called(view, name)
-            return entity_history(view, row)
-
-        return await read(self._engine.store, load)
+        return await read(
+            self._engine.store, lambda view: entity_history(view, _entity_called(view, name))
+        )
 
     async def of_records(
         self, texts: Iterable[tuple[Document | str, Iterable[Record]]]
@@ -237,11 +227,7 @@ class Entities:
     ) -> str:
         """Relate two entities by hand; `NotFoundError` names an unknown end."""
         record = _edited_relation(
-            source,
-            target,
-            description=description,
-            keywords=keywords,
-            weight=weight,
+            source, target, description=description, keywords=keywords, weight=weight
         )
         return await self._edit("create", record, by=by, reason=reason)
 
@@ -258,11 +244,7 @@ class Entities:
     ) -> str:
         """Replace a relation's description, keywords or weight; `None` keeps the present value."""
         record = _edited_relation(
-            source,
-            target,
-            description=description,
-            keywords=keywords,
-            weight=weight,
+            source, target, description=description, keywords=keywords, weight=weight
         )
         return await self._edit("edit", record, by=by, reason=reason)
 
@@ -428,9 +410,7 @@ class Traces:
 
         def write_rdf(view: StoreView) -> str:
             trace = _load_trace(view, trace_id)
-            sources = None
-            if with_source:
-                sources = recorded.look_up_sources(view, trace.chunk_ids)
+            sources = recorded.look_up_sources(view, trace.chunk_ids) if with_source else None
             return export_trace(
                 trace,
                 format=format,
@@ -462,11 +442,10 @@ class Traces:
         self, source: str, predicate: str, target: str
     ) -> recorded.EdgeProvenance:
         """An edge's sources, and the queries with this edge; `NotFoundError` for an unknown edge."""
-
-        def load(view: StoreView) -> recorded.EdgeProvenance:
-            return recorded.edge_provenance(view, source, predicate, target)
-
-        return await read(self._engine.store, load)
+        return await read(
+            self._engine.store,
+            lambda view: recorded.edge_provenance(view, source, predicate, target),
+        )
 
     async def document_provenance(self, document_id: str) -> recorded.DocumentProvenance:
         """A document's pages, chunks and edges, and the queries with chunks of the document.

@@ -16,7 +16,7 @@ from lightrag_jsonl.storage.status import document_statuses
 from lightrag_jsonl.storage.store import Store, read
 
 
-async def merge_indexes(
+async def add_indexes(
     engine: Engine, addresses: Sequence[Address], *, restore_purged: bool, progress: ShowProgress
 ) -> MergeReport:
     """Add the documents of the indexes at some addresses."""

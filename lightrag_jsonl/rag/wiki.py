@@ -60,59 +60,39 @@ _MARKDOWN = pattern_of(r"[\\`*_\[\]<>#$~|]|(?<==)=|^(?:[-+]|\d+[.)])(?=\s)", re.
 _NOT_IN_LINKS = pattern_of(r"[\s()<>\\%]")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Words:
-    """The fixed words of the pages in one language."""
-
-    entities: str
-    relations: str
-    together: str
-    communities: str
-    parts: str
-    documents: str
-    attributes: str
-    community: str
-    document: str
-    marked: str
-    page: str
-    characters: str
-    quote: str
-    separator: str
-
-
-_WIKI_WORDS: Mapping[Language, _Words] = {
-    "en": _Words(
-        entities="Entities",
-        relations="Relations",
-        together="Mentioned together with",
-        communities="Communities",
-        parts="Parts",
-        documents="Documents",
-        attributes="Attributes",
-        community="community",
-        document="document",
-        marked=" — (!) {}",
-        page=", page {}",
-        characters=", characters {}–{}",
-        quote=": “{}”",
-        separator=", ",
-    ),
-    "zh": _Words(
-        entities="实体",
-        relations="关系",
-        together="共同出现",
-        communities="社区",
-        parts="组成部分",
-        documents="文档",
-        attributes="属性",
-        community="社区",
-        document="文档",
-        marked=" —— (!) {}",
-        page="，第 {} 页",
-        characters="，第 {}–{} 字",
-        quote="：“{}”",
-        separator="、",
-    ),
+_WIKI_WORDS: Mapping[Language, Mapping[str, str]] = {
+    "en": {
+        "entities": "Entities",
+        "relations": "Relations",
+        "together": "Mentioned together with",
+        "communities": "Communities",
+        "parts": "Parts",
+        "documents": "Documents",
+        "attributes": "Attributes",
+        "community": "community",
+        "document": "document",
+        "marked": " — (!) {}",
+        "page": ", page {}",
+        "characters": ", characters {}–{}",
+        "quote": ": “{}”",
+        "separator": ", ",
+    },
+    "zh": {
+        "entities": "实体",
+        "relations": "关系",
+        "together": "共同出现",
+        "communities": "社区",
+        "parts": "组成部分",
+        "documents": "文档",
+        "attributes": "属性",
+        "community": "社区",
+        "document": "文档",
+        "marked": " —— (!) {}",
+        "page": "，第 {} 页",
+        "characters": "，第 {}–{} 字",
+        "quote": "：“{}”",
+        "separator": "、",
+    },
 }
 
 
@@ -169,8 +149,7 @@ class _Page:
 class _Wiki:
     """The material of the pages: rows by the names of the entities, and the paths of all pages."""
 
-    words: _Words
-    together: frozenset[str]
+    words: Mapping[str, str]
     entities: Mapping[str, Entity]
     entity_mentions: Mapping[str, Sequence[MentionRow[EntityMention]]]
     relations: Sequence[tuple[Relation, Sequence[MentionRow[RelationMention]]]]
@@ -206,7 +185,6 @@ class _Wiki:
         entity_mentions = _by_owner(view.entity_mentions())
         return cls(
             words=_WIKI_WORDS[language],
-            together=STATING_NOTHING,
             entities={entity.name: entity for entity in entities},
             entity_mentions={
                 entity.name: entity_mentions[row] for row, entity in entity_rows.items()
@@ -235,16 +213,16 @@ class _Wiki:
         """The list of all pages."""
         page = _Page()
         lists = {
-            self.words.communities: [
+            self.words["communities"]: [
                 (self.communities[number].title, path)
                 for number, path in self.community_paths.items()
                 if self.communities[number].level == 0
             ],
-            self.words.documents: sorted(
+            self.words["documents"]: sorted(
                 (self.context.documents.get(id, id), path)
                 for id, path in self.document_paths.items()
             ),
-            self.words.entities: [
+            self.words["entities"]: [
                 (
                     name if entity.type in ("", UNKNOWN_TYPE) else f"{name} ({entity.type})",
                     self.entity_paths[name],
@@ -267,14 +245,14 @@ class _Wiki:
             stating = [row for row in mentions if attribute in row.mention.attributes]
             text = f"{attribute[0]}: {attribute[1]}"
             attributes.append(self._with_place(text, stating or mentions, page))
-        page.add_list(self.words.attributes, attributes)
+        page.add_list(self.words["attributes"], attributes)
         self._add_relations(name, page)
         links = [
             _link(self.communities[number].title, f"../{path}")
             for number, path in self.community_paths.items()
             if name in self.communities[number].entities and not self.communities[number].level
         ]
-        page.add_list(self.words.communities, links)
+        page.add_list(self.words["communities"], links)
         front_matter = {
             "type": entity.type or "entity",
             "title": name,
@@ -306,13 +284,13 @@ class _Wiki:
             sentences = _sentences(self.entities[name].description)[:1]
             description = self._confirmed("".join(sentences), self.entity_mentions[name], page)
             entities.append(f"{self._entity_link(name)}: {description}")
-        page.add_list(self.words.entities, entities)
+        page.add_list(self.words["entities"], entities)
         parts = [
             _link(self.communities[part].title, Path(self.community_paths[part]).name)
             for part in self._parts(number)
         ]
-        page.add_list(self.words.parts, parts)
-        front_matter = {"type": self.words.community, "title": title}
+        page.add_list(self.words["parts"], parts)
+        front_matter = {"type": self.words["community"], "title": title}
         return self._text(front_matter, title, page)
 
     def document_page(self, document_id: str) -> str:
@@ -325,9 +303,9 @@ class _Wiki:
             if any(self.chunks[row.chunk].document_id == document_id for row in mentions)
         ]
         links = [self._entity_link(name) for name in sorted(names, key=name_key)]
-        page.add_list(self.words.entities, links)
+        page.add_list(self.words["entities"], links)
         front_matter = {
-            "type": self.words.document,
+            "type": self.words["document"],
             "title": title,
             "resource": self.sources[document_id] or document_id,
             "timestamp": self.context.dates.get(document_id, ""),
@@ -343,18 +321,18 @@ class _Wiki:
         for number in self.relations_by_name.get(name, ()):
             relation, mentions = self.relations[number]
             end = relation.target if relation.source == name else relation.source
-            keywords = [word for word in relation.keywords if word not in self.together]
+            keywords = [word for word in relation.keywords if word not in STATING_NOTHING]
             if not keywords and not relation.reverse_keywords:
                 place, _ = self._nearest(relation.description, self._chunks_of(mentions))
                 together.append(f"{self._entity_link(end)}{page.mark(place)}")
                 continue
             source = self._entity_link(relation.source)
             target = self._entity_link(relation.target)
-            predicate = _escaped(self.words.separator.join(keywords or relation.keywords))
+            predicate = _escaped(self.words["separator"].join(keywords or relation.keywords))
             description = self._confirmed(relation.description, mentions, page)
             stated.append(f"{source} → {predicate} → {target}: {description}")
-        page.add_list(self.words.relations, stated)
-        page.add_list(self.words.together, together)
+        page.add_list(self.words["relations"], stated)
+        page.add_list(self.words["together"], together)
 
     def _confirmed(
         self,
@@ -449,15 +427,15 @@ class _Wiki:
         title = self.context.documents.get(chunk.document_id, chunk.document_id)
         parts = [_link(title, f"../{self.document_paths[chunk.document_id]}")]
         if chunk.document_id in self.context.paged:
-            parts.append(self.words.page.format(chunk.page))
-        parts.append(self.words.characters.format(place.start, place.end))
+            parts.append(self.words["page"].format(chunk.page))
+        parts.append(self.words["characters"].format(place.start, place.end))
         quoted = chunk.text[place.start - chunk.start : place.end - chunk.start]
         if not place.is_whole:
             excerpt = clipped_at_mark(_with_bold(quoted, place.differing), QUOTE_CHARACTERS, _BOLD)
             ending = _BOLD if excerpt.count(_BOLD) % 2 else ""  # cut within bold words
-            parts.append(self.words.quote.format(excerpt + ending))
+            parts.append(self.words["quote"].format(excerpt + ending))
         if place.reason:
-            parts.append(self.words.marked.format(_escaped(place.reason)))
+            parts.append(self.words["marked"].format(_escaped(place.reason)))
         return "".join(parts)
 
 

@@ -13,7 +13,7 @@ from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.storage.tables.dialect import Cursor, Dialect, Keys
 from lightrag_jsonl.storage.vector_index import Ids
 
-Value = TypeVar("Value")
+RowValue = TypeVar("RowValue")
 ColumnValues: TypeAlias = Mapping[str, Any]  # of one row, by the name of the column
 
 TABLE_NAMES: dict[Kind, str] = {"entity": "entities", "relation": "relations", "chunk": "chunks"}
@@ -48,14 +48,16 @@ def by_name(cursor: Cursor) -> list[Any]:
     return list(map(row_type(columns)._make, cursor))
 
 
-def read_as(kind: type[Value], cursor: Cursor, **parsers: Callable[[Any], Any]) -> list[Value]:
+def read_as(
+    kind: type[RowValue], cursor: Cursor, **parsers: Callable[[Any], Any]
+) -> list[RowValue]:
     """A value of a class for each row: the columns are called as its fields. What is no single value in the
     class is JSON in the column, unless another of the `parsers` reads it.
     """
     names = [column[0] for column in cursor.description]
     parsers = {**_json_parsers(kind), **parsers}  # type: ignore[arg-type]  # mypy: no Hashable
     parsers = {name: parse for name, parse in parsers.items() if name in names}
-    values: list[Value] = []
+    values: list[RowValue] = []
     for row in cursor:
         fields = dict(zip(names, row, strict=True))
         for name, parse in parsers.items():
