@@ -21,7 +21,9 @@ from lightrag_jsonl.tracing.citations import resolve_citations
 
 LABELS = Path(__file__).parent / "labels" / "citations-en.json"
 # Passages are in the context; no document has pictures.
-NO_INDEX: Any = SimpleNamespace(chunks=lambda ids: {}, documents=lambda ids: [])
+NO_INDEX: Any = SimpleNamespace(
+    chunks=lambda ids: {}, documents=lambda ids: [], pages=lambda ids: ()
+)
 
 
 def main() -> None:

@@ -200,7 +200,7 @@ class Admin:
 
         chosen_format = format or graph_format(Path(path))
         if chosen_format == "wiki":
-            from lightrag_jsonl.rag.wiki import write_wiki
+            from lightrag_jsonl.rag.wiki_folder import write_wiki
 
             pages = await self._wiki_pages()
             await to_thread.run_sync(write_wiki, Path(path), pages)

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack, closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -25,23 +24,25 @@ from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Document, Record
 from lightrag_jsonl.core.validation import names_replacements
 from lightrag_jsonl.indexing.incoming import storable
-from lightrag_jsonl.indexing.progress import ShowProgress, progress_bars
+from lightrag_jsonl.indexing.progress import ShowProgress
 from lightrag_jsonl.lenses.claims import ClaimMemory
 from lightrag_jsonl.lenses.conflicts import find_conflicts
 from lightrag_jsonl.llm.client import UsageMeter
 from lightrag_jsonl.llm.prompt_manager import PromptManager
-from lightrag_jsonl.providers.model_names import NO_MODEL, model_name
+from lightrag_jsonl.providers.model_names import model_name
 from lightrag_jsonl.rag.admin import Admin
-from lightrag_jsonl.rag.engine import Engine, open_engine, random_id
+from lightrag_jsonl.rag.engine import Engine, random_id
+from lightrag_jsonl.rag.engine_opening import open_engine
 from lightrag_jsonl.rag.namespaces import Communities, Entities, Traces
 from lightrag_jsonl.rag.network import store_network
-from lightrag_jsonl.rag.settings import EmbedderArgument, LLMArgument, adopt_settings
+from lightrag_jsonl.rag.settings import EmbedderArgument, LLMArgument
+from lightrag_jsonl.rag.splitting import add_indexes, split_index
 from lightrag_jsonl.rag.streams import AsyncAnswerStream, queued
+from lightrag_jsonl.rag.synchronizing import synchronized
 from lightrag_jsonl.readers.limits import FileLimits
-from lightrag_jsonl.storage.opening import open_store
 from lightrag_jsonl.storage.rows import PendingDocument
 from lightrag_jsonl.storage.status import document_statuses, index_status
-from lightrag_jsonl.storage.store import Store, read
+from lightrag_jsonl.storage.store import read
 from lightrag_jsonl.tracing.checking import CheckFunction
 from lightrag_jsonl.tracing.recorder import Listener, Recorder, replay
 
@@ -57,6 +58,36 @@ class AsyncLightRAG:
 
     The constructor opens the index, or makes it. Use an instance from one event loop. `engine` is the
     `Engine` with the parts of the index: store, models and pipelines.
+
+    `working_dir` is the folder, or the URL of a PostgreSQL database (see docs/postgres.md).
+
+    `models` names or holds models for single tasks, in place of `llm`: "extract" (chunks),
+    "summarize" (descriptions), "keywords" (of a question), "select" (relations), "answer", and "judge"
+    (whether names, or questions, mean the same). Arguments without a task of their own use `llm`.
+
+    An index remembers the names of its models, embedder and language, and the prompts and options
+    of the command line; arguments override the recorded names. A model is an object, a function,
+    or a name; a name is asked at the endpoint in the user's settings (see `providers.settings`;
+    the settings are read for endpoints alone). Without a model ("none", and the default of a new
+    index), language rules find entities and keywords and put answers together; the embedder "hash"
+    hashes words. Neither needs a key or a network. If the recorded model is not available here,
+    methods that need the model raise `ConfigError`.
+
+    `chunker` is a function that divides a page into chunks, in place of the sizes in `options`: from
+    the text to its pieces, or to (start, end) in characters. It is not remembered.
+
+    `check` tells whether the sentences near a claim say the same, where words cannot: "judge" (the model
+    for this task), "st:" and the name of a cross-encoder for entailment, or a function from claim and
+    sentences to True, False or None. It judges answers only if `admin.measure_checker` admitted it.
+
+    `language` is "en" (of a new index), "zh", any language by code or name ("fr", "French": the
+    model is asked in English to write French), or the path of a folder with prompts. Fix `clock`
+    (seconds since 1970) and `new_id` (ids of traces) to get the same results, byte for byte, in
+    every run. With `search_processes`, so many further processes search, and questions at the same time
+    use several cores.
+
+    Raises `StorageError` if the folder cannot be used, or with `create=False` holds no
+    index, and `SettingsError` if the index was built with different settings.
     """
 
     @names_replacements
@@ -82,38 +113,6 @@ class AsyncLightRAG:
         search_processes: int = 0,
         create: bool = True,
     ) -> None:
-        """Open the index of a folder, or make it.
-
-        `working_dir` is the folder, or the URL of a PostgreSQL database (see docs/postgres.md).
-
-        `models` names or holds models for single tasks, in place of `llm`: "extract" (chunks),
-        "summarize" (descriptions), "keywords" (of a question), "select" (relations), "answer", and "judge"
-        (whether names, or questions, mean the same). Arguments without a task of their own use `llm`.
-
-        An index remembers the names of its models, embedder and language, and the prompts and options
-        of the command line; arguments override the recorded names. A model is an object, a function,
-        or a name; a name is asked at the endpoint in the user's settings (see `providers.settings`;
-        the settings are read for endpoints alone). Without a model ("none", and the default of a new
-        index), language rules find entities and keywords and put answers together; the embedder "hash"
-        hashes words. Neither needs a key or a network. If the recorded model is not available here,
-        methods that need the model raise `ConfigError`.
-
-        `chunker` is a function that divides a page into chunks, in place of the sizes in `options`: from
-        the text to its pieces, or to (start, end) in characters. It is not remembered.
-
-        `check` tells whether the sentences near a claim say the same, where words cannot: "judge" (the model
-        for this task), "st:" and the name of a cross-encoder for entailment, or a function from claim and
-        sentences to True, False or None. It judges answers only if `admin.measure_checker` admitted it.
-
-        `language` is "en" (of a new index), "zh", any language by code or name ("fr", "French": the
-        model is asked in English to write French), or the path of a folder with prompts. Fix `clock`
-        (seconds since 1970) and `new_id` (ids of traces) to get the same results, byte for byte, in
-        every run. With `search_processes`, so many further processes search, and questions at the same time
-        use several cores.
-
-        Raises `StorageError` if the folder cannot be used, or with `create=False` holds no
-        index, and `SettingsError` if the index was built with different settings.
-        """
         self.engine: Engine = open_engine(
             working_dir,
             llm=llm,
@@ -182,23 +181,36 @@ class AsyncLightRAG:
         raises `LockedError` if another process keeps writing for longer than
         `IndexOptions.lock_timeout`.
         """
-        from lightrag_jsonl.indexing.loading import with_unread
-
         await self.engine.record_models()
         await self.engine.record_read_mode(read)
-        folders: list[Path] = []
-        if sync:
-            if not isinstance(documents, str | Path | Document):
-                documents = list(documents)
-            folders = _folders(documents, allow_gone=allow_empty)
-        before = await self.engine.graph_state() if sync else None
-        unread: list[UnreadSource] = []
-        pending = self.engine.pending_documents(
-            documents,
-            unread,
+        insert = partial(
+            self._insert,
+            allow_empty=allow_empty if sync else None,
+            progress=progress,
             readers=readers,
             file_limits=file_limits,
-            allow_empty=allow_empty if sync else None,
+            restore_purged=restore_purged,
+        )
+        if sync:
+            return await synchronized(self.engine, documents, insert, allow_gone=allow_empty)
+        return await insert(documents)
+
+    async def _insert(
+        self,
+        documents: "Given | Iterable[Given]",
+        *,
+        allow_empty: bool | None,
+        progress: ShowProgress,
+        readers: "Readers | None",
+        file_limits: FileLimits | None,
+        restore_purged: bool,
+    ) -> InsertReport:
+        """Index texts, files and folders; what cannot be read is in the report, also in that of an error."""
+        from lightrag_jsonl.indexing.loading import with_unread
+
+        unread: list[UnreadSource] = []
+        pending = self.engine.pending_documents(
+            documents, unread, readers=readers, file_limits=file_limits, allow_empty=allow_empty
         )
         try:
             report = await self.engine.indexing.insert(
@@ -208,27 +220,7 @@ class AsyncLightRAG:
             if error.report is not None:
                 error.report = with_unread(error.report, unread)
             raise
-        report = with_unread(report, unread)
-        if folders and not report.stopped:
-            report = replace(report, deleted=await self._delete_gone(folders, report))
-        if before is None:
-            return report
-        after = await self.engine.graph_state()
-        return replace(report, difference=after.since(before))
-
-    async def _delete_gone(self, folders: Sequence[Path], report: InsertReport) -> tuple[str, ...]:
-        """Delete the documents of deleted files in these folders; returns the document ids."""
-        from lightrag_jsonl.indexing.loading import gone_files
-
-        indexed = {document.id for document in await self.documents()}
-        loaded = {*report.documents, *report.unchanged}
-        failed = [failure.document_id for failure in report.failures]
-        gone: set[str] = set()
-        for folder in folders:
-            gone |= set(gone_files(folder, indexed, loaded, failed))
-        if gone:
-            await self.engine.indexing.delete(sorted(gone))
-        return tuple(sorted(gone))
+        return with_unread(report, unread)
 
     async def extract(self, document: Document | str) -> tuple[types.Extraction, ...]:
         """Read a text without indexing it: entities and relations of each chunk, as an insert would
@@ -335,14 +327,10 @@ class AsyncLightRAG:
         (`SettingsError`), or if there are two versions of a document or contradictory merges of
         names (`ConfigError` names both).
         """
-        with ExitStack() as open_stores:
-            stores = []
-            for address in indexes:
-                store = open_store(as_address(address), create=False)
-                stores.append(open_stores.enter_context(closing(store)))
-            return await _join(
-                self.engine, stores, restore_purged=restore_purged, progress=progress
-            )
+        addresses = [as_address(index) for index in indexes]
+        return await add_indexes(
+            self.engine, addresses, restore_purged=restore_purged, progress=progress
+        )
 
     @names_replacements
     async def split(
@@ -359,30 +347,9 @@ class AsyncLightRAG:
         copied, and so are all merges of names. `NotFoundError` names unknown documents.
         """
         ids = checked_texts(documents)
-        indexed = {document.id for document in await self.documents()}
-        if missing := [id for id in ids if id not in indexed]:
-            raise NotFoundError(f"no such document: {', '.join(missing)}")
-        settings = await self.admin.settings()
-        with closing(open_store(as_address(into))) as store:
-            adopt_settings(store, settings)
-        async with AsyncLightRAG(
-            into,
-            llm=self.engine.llm or NO_MODEL,
-            models={task: model or NO_MODEL for task, model in self.engine.models.items()},
-            embedder=self.engine.embedder,
-            tokenizer=self.engine.tokenizer,
-            options=self.options,
-            prompts=self.engine.prompts,
-        ) as part:
-            report = await _join(
-                part.engine,
-                [self.engine.store],
-                document_ids=ids,
-                progress=progress,
-            )
-        if remove:
-            await self.engine.indexing.delete([id for id in ids if id not in report.purged])
-        return report
+        return await split_index(
+            self.engine, ids, as_address(into), remove=remove, progress=progress
+        )
 
     async def conflicts(
         self,
@@ -634,22 +601,6 @@ class AsyncLightRAG:
         return param
 
 
-async def _join(
-    engine: Engine,
-    stores: Sequence[Store],
-    *,
-    document_ids: Sequence[str] | None = None,
-    restore_purged: bool = False,
-    progress: ShowProgress,
-) -> MergeReport:
-    """Add the documents of other stores: all, or only the documents with these ids."""
-    await engine.record_models(overwrite=False)
-    with progress_bars(progress) as show_progress:
-        return await engine.curation.merge_indexes(
-            stores, document_ids, restores=restore_purged, progress=show_progress
-        )
-
-
 def checked_texts(texts: Iterable[str]) -> list[str]:
     """Ids as stored; `TypeError` for an id of another type than `str`, `NotFoundError` for an id
     with characters that cannot be stored.
@@ -661,14 +612,3 @@ def checked_texts(texts: Iterable[str]) -> list[str]:
         if sanitize(id) != id:
             raise NotFoundError(f"no such document: {id!r}")
     return ids
-
-
-def _folders(sources: "Given | Iterable[Given]", *, allow_gone: bool) -> list[Path]:
-    """The folders among the sources, also those that are gone; `ConfigError` without a folder."""
-    if isinstance(sources, str | Path | Document):
-        sources = [sources]
-    paths = [source for source in sources if isinstance(source, Path)]
-    folders = [path for path in paths if path.is_dir() or (allow_gone and not path.exists())]
-    if not folders:
-        raise ConfigError("nothing can be synchronized: no folder was given")
-    return folders

@@ -148,9 +148,13 @@ def _streaming(
 def _takes(
     method: Callable[Concatenate[AsyncLightRAG, P], None],
 ) -> Callable[[Callable[..., None]], Callable[Concatenate[Any, P], None]]:
-    """Gives a constructor the signature and the description of the twin's."""
-    copied = ("__annotations__", "__doc__")
-    return lambda constructor: update_wrapper(constructor, method, assigned=copied)
+    """Gives a constructor the signature of the twin's, and the description of its class."""
+
+    def described(constructor: Callable[..., None]) -> Callable[Concatenate[Any, P], None]:
+        constructor.__doc__ = AsyncLightRAG.__doc__
+        return update_wrapper(constructor, method, assigned=["__annotations__"])
+
+    return described
 
 
 class BlockingEntities(_Blocking):

@@ -4,14 +4,12 @@ import logging
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, get_args
+from typing import TYPE_CHECKING, Self, get_args
 
-from lightrag_jsonl.core.address import Address, AddressArgument, as_address
+from lightrag_jsonl.core.address import Address
 from lightrag_jsonl.core.aio import gather_all
 from lightrag_jsonl.core.answers import Reading
 from lightrag_jsonl.core.context_window import ContextWindow, context_tokens, fitted_options
@@ -36,41 +34,23 @@ from lightrag_jsonl.indexing.extraction import LLMExtractor, extract_chunk
 from lightrag_jsonl.indexing.incoming import DocumentCutter
 from lightrag_jsonl.indexing.ontology import Ontology
 from lightrag_jsonl.indexing.pipeline import IndexPipeline
-from lightrag_jsonl.lenses import index_lenses
 from lightrag_jsonl.lenses.claims import ClaimMemory
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.llm.prompt_manager import PromptManager
 from lightrag_jsonl.providers import offline
 from lightrag_jsonl.providers.model_names import name_of
-from lightrag_jsonl.providers.openai_embedder import OpenAIEmbedder
-from lightrag_jsonl.providers.openai_llm import OpenAILLM
 from lightrag_jsonl.providers.sentence_transformers import EntailmentChecker
-from lightrag_jsonl.providers.settings import RECORDED, RECORDED_TASKS, Setup
-from lightrag_jsonl.providers.silence import ServerSilence
-from lightrag_jsonl.rag.graph_state import GraphState, read_state
+from lightrag_jsonl.providers.settings import RECORDED, RECORDED_TASKS
 from lightrag_jsonl.rag.same_embedder import SameEmbedder
-from lightrag_jsonl.rag.settings import (
-    EmbedderArgument,
-    LLMArgument,
-    check_settings,
-    choose_embedder,
-    choose_llm,
-    choose_models,
-    choose_tokenizer,
-    is_built,
-    recorded_options,
-    recorded_settings,
-)
 from lightrag_jsonl.readers.limits import FileLimits
 from lightrag_jsonl.retrieval.answer_cache import AnswerCache
 from lightrag_jsonl.retrieval.pipeline import Check, QueryPipeline
 from lightrag_jsonl.retrieval.scope import LikenessScale
 from lightrag_jsonl.retrieval.search_processes import SearchProcesses
 from lightrag_jsonl.retrieval.searching import Searcher
-from lightrag_jsonl.storage.opening import open_store
 from lightrag_jsonl.storage.rows import PendingDocument
 from lightrag_jsonl.storage.status import READ, ReportTotals, reads_when_asked
-from lightrag_jsonl.storage.store import CompletionCache, Store, read, search, write
+from lightrag_jsonl.storage.store import CompletionCache, Store, read, write
 from lightrag_jsonl.tracing.checking import (
     CHECKER_SETTING,
     Checker,
@@ -307,12 +287,6 @@ class Engine:
         """The sums of the extraction reports, for the status."""
         return ReportTotals()
 
-    async def graph_state(self) -> GraphState:
-        """The names and contradictions in the graph, for a comparison with a different time."""
-        return await search(
-            self.store, lambda snapshot: read_state(snapshot, self.claims.claims(snapshot))
-        )
-
     @cached_property
     def answers(self) -> AnswerCache:
         """The answers of earlier questions; an answer is valid for the same parts only."""
@@ -545,144 +519,3 @@ class Engine:
         if self.processes is not None:
             self.processes.close()
         self.store.close()
-
-
-def open_engine(
-    working_dir: AddressArgument,
-    *,
-    llm: LLMArgument | None = None,
-    models: Mapping[ModelTask, LLMArgument] | None = None,
-    embedder: EmbedderArgument | None = None,
-    tokenizer: Tokenizer | None = None,
-    reranker: Reranker | None = None,
-    check: CheckFunction | str | None = None,
-    language: str | None = None,
-    options: IndexOptions | Mapping[str, Any] | None = None,
-    prompts: PromptManager | Path | str | None = None,
-    chunker: Chunker | None = None,
-    extractor: Extractor | None = None,
-    keyword_extractor: KeywordExtractor | None = None,
-    answerer: Answerer | None = None,
-    clock: Callable[[], float] = time.time,
-    new_id: Callable[[], str] = random_id,
-    search_processes: int = 0,
-    create: bool = True,
-) -> Engine:
-    """The engine of an index, with parts from the arguments or else from the recorded settings; see
-    `AsyncLightRAG` for the arguments and the errors.
-    """
-    address = as_address(working_dir)
-    setup = Setup(address)
-    recorded = recorded_settings(address) or {}
-    options = IndexOptions.from_mapping(recorded_options(recorded) if options is None else options)
-    given_language = language
-    language = language or recorded.get("language", "en")
-    chosen_llm = choose_llm(llm, recorded, setup)
-    task_models = choose_models(models or {}, {} if llm is not None else recorded, setup)
-    chosen_embedder = choose_embedder(embedder, recorded, setup)
-    chosen_tokenizer = choose_tokenizer(tokenizer, recorded)
-    prompts = _choose_prompts(prompts, recorded, language)
-    without_model = RulesInPlaceOfModel.of(language, options, chosen_embedder)
-    if task_models.get("extract", chosen_llm) is None:
-        extractor = extractor or without_model.extractor
-    if task_models.get("keywords", chosen_llm) is None:
-        keyword_extractor = keyword_extractor or without_model.keyword_extractor
-    if task_models.get("answer", chosen_llm) is None:
-        answerer = answerer or without_model.answerer
-    if is_built(recorded):
-        expected = _expected_settings(chosen_embedder, tokenizer, language)
-    else:
-        expected = {}
-    claims = ClaimMemory(_kinds_of_one_value(options))
-    searcher = Searcher(index_lenses(claims))
-    silences: dict[str, ServerSilence] = {}
-    for part in (chosen_llm, *task_models.values(), chosen_embedder):
-        if isinstance(part, OpenAILLM | OpenAIEmbedder):
-            part.share_silence(silences)
-    engine = Engine(
-        working_dir=address,
-        store=_open_store(address, expected, create=create),
-        options=options,
-        language=language,
-        prompts=prompts,
-        llm=chosen_llm,
-        models=task_models,
-        embedder=chosen_embedder,
-        tokenizer=chosen_tokenizer,
-        reranker=reranker,
-        check=check,
-        chunker=chunker,
-        extractor=extractor,
-        keyword_extractor=keyword_extractor,
-        answerer=answerer,
-        clock=Clock(clock),
-        new_id=new_id,
-        claims=claims,
-        searcher=searcher,
-        processes=_processes(address, search_processes, searcher),
-    )
-    if not is_built(recorded):
-        _record_first_settings(engine, recorded, is_language_given=given_language is not None)
-    return engine
-
-
-def _record_first_settings(
-    engine: Engine, recorded: Mapping[str, str], *, is_language_given: bool
-) -> None:
-    """Record language and models before anything is read with them: an insert may be interrupted, and an
-    index opened, before the first commit. Until that, another language may be given.
-    """
-    settings = {"language": engine.language, **engine.model_settings()}
-    kept_names = recorded.keys() - ({"language"} if is_language_given else set())
-    new_settings = {name: text for name, text in settings.items() if name not in kept_names}
-    if not engine.store.read_only and new_settings.items() - recorded.items():
-        with engine.store.transaction() as transaction:
-            transaction.put_settings(new_settings)
-
-
-def _processes(address: Address, count: int, searcher: Searcher) -> SearchProcesses | None:
-    return SearchProcesses(address, count, searcher) if count else None
-
-
-def _kinds_of_one_value(options: IndexOptions) -> tuple[str, ...]:
-    """The relations and attributes with one value at a time, by the options and by the ontology; a question
-    does not need the file of the ontology.
-    """
-    kinds = list(options.functional_kinds)
-    if options.ontology is not None:
-        with suppress(ConfigError):
-            kinds += Ontology.load(options.ontology).functional_kinds
-    return tuple(kinds)
-
-
-def _choose_prompts(
-    prompts: PromptManager | Path | str | None, recorded: Mapping[str, str], language: str
-) -> PromptManager:
-    """The given prompts, those of the given folder, or else those that the index was made with."""
-    if isinstance(prompts, PromptManager):
-        return prompts
-    folder = prompts or recorded.get(RECORDED["prompts"]) or None
-    return PromptManager.load(language, folder)
-
-
-def _expected_settings(
-    embedder: Embedder, tokenizer: Tokenizer | None, language: str
-) -> dict[str, str]:
-    """What an index must have been made with; any tokenizer will do if none is given."""
-    expected = {"embedder": embedder.name, "language": language}
-    if tokenizer is not None:
-        expected["tokenizer"] = tokenizer.name
-    return expected
-
-
-def _open_store(address: Address, expected: Mapping[str, str], *, create: bool) -> Store:
-    """The open store; `SettingsError` if the index was built with other than the expected settings."""
-    store = open_store(address, create=create)
-    try:
-        check_settings(store, expected, address)
-    except BaseException:
-        store.close()
-        raise
-    if store.read_only:
-        log.warning("%s can only be read: answers and traces are not kept", store.location)
-    return store

@@ -37,7 +37,8 @@ from lightrag_jsonl.lenses.conflict_review import (
 from lightrag_jsonl.lenses.history import entity_history
 from lightrag_jsonl.providers.model_names import NO_MODEL
 from lightrag_jsonl.providers.offline import HashEmbedder
-from lightrag_jsonl.rag.engine import Engine, open_engine
+from lightrag_jsonl.rag.engine import Engine
+from lightrag_jsonl.rag.engine_opening import open_engine
 from lightrag_jsonl.retrieval.association import association
 from lightrag_jsonl.retrieval.reports import (
     ReportRun,
@@ -80,15 +81,9 @@ class Entities:
         key = name_key(sanitize(search))
 
         def load(view: StoreView) -> tuple[Entity, ...]:
-            rows = view.listed(
-                "entity",
-                search=key,
-                type=type.casefold(),
-                limit=limit,
-                offset=offset,
-            )
-            entities = view.entities(rows)
-            return tuple(entities.values())
+            kind = type.casefold()
+            rows = view.listed("entity", search=key, type=kind, limit=limit, offset=offset)
+            return tuple(view.entities(rows).values())
 
         return await read(self._engine.store, load)
 
@@ -103,8 +98,7 @@ class Entities:
 
         def load(view: StoreView) -> tuple[Relation, ...]:
             rows = view.listed("relation", search=key, limit=limit, offset=offset)
-            relations = view.relations(rows)
-            return tuple(relations.values())
+            return tuple(view.relations(rows).values())
 
         return await read(self._engine.store, load)
 
@@ -129,12 +123,9 @@ class Entities:
         """What was said about an entity over time, with the sentences, documents and dates: in the order
         of time, claims without a date last. `NotFoundError` for an unknown name.
         """
-
-        def load(view: StoreView) -> tuple[DatedClaim, ...]:
-            row = _entity_called(view, name)
-            return entity_history(view, row)
-
-        return await read(self._engine.store, load)
+        return await read(
+            self._engine.store, lambda view: entity_history(view, _entity_called(view, name))
+        )
 
     async def of_records(
         self, texts: Iterable[tuple[Document | str, Iterable[Record]]]
@@ -200,12 +191,7 @@ class Entities:
         edit. Inserting, deleting and `rebuild` keep edits. `ConfigError` if the entity exists
         already, or a value is invalid.
         """
-        record: Record = {
-            "type": "entity",
-            "name": name,
-            "entity_type": type,
-            "description": description,
-        }
+        record = _edited_entity(name, type=type, description=description)
         return await self._edit("create", record, by=by, reason=reason)
 
     async def edit(
@@ -218,12 +204,7 @@ class Entities:
         reason: str = "",
     ) -> str:
         """Replace an entity's type or description; `None` keeps either. `merge` changes the name."""
-        record: Record = {
-            "type": "entity",
-            "name": name,
-            "entity_type": type,
-            "description": description,
-        }
+        record = _edited_entity(name, type=type, description=description)
         return await self._edit("edit", record, by=by, reason=reason)
 
     async def delete(self, name: str, *, by: str, reason: str = "") -> str:
@@ -246,11 +227,7 @@ class Entities:
     ) -> str:
         """Relate two entities by hand; `NotFoundError` names an unknown end."""
         record = _edited_relation(
-            source,
-            target,
-            description=description,
-            keywords=keywords,
-            weight=weight,
+            source, target, description=description, keywords=keywords, weight=weight
         )
         return await self._edit("create", record, by=by, reason=reason)
 
@@ -267,11 +244,7 @@ class Entities:
     ) -> str:
         """Replace a relation's description, keywords or weight; `None` keeps the present value."""
         record = _edited_relation(
-            source,
-            target,
-            description=description,
-            keywords=keywords,
-            weight=weight,
+            source, target, description=description, keywords=keywords, weight=weight
         )
         return await self._edit("edit", record, by=by, reason=reason)
 
@@ -437,9 +410,7 @@ class Traces:
 
         def write_rdf(view: StoreView) -> str:
             trace = _load_trace(view, trace_id)
-            sources = None
-            if with_source:
-                sources = recorded.look_up_sources(view, trace.chunk_ids)
+            sources = recorded.look_up_sources(view, trace.chunk_ids) if with_source else None
             return export_trace(
                 trace,
                 format=format,
@@ -471,11 +442,10 @@ class Traces:
         self, source: str, predicate: str, target: str
     ) -> recorded.EdgeProvenance:
         """An edge's sources, and the queries with this edge; `NotFoundError` for an unknown edge."""
-
-        def load(view: StoreView) -> recorded.EdgeProvenance:
-            return recorded.edge_provenance(view, source, predicate, target)
-
-        return await read(self._engine.store, load)
+        return await read(
+            self._engine.store,
+            lambda view: recorded.edge_provenance(view, source, predicate, target),
+        )
 
     async def document_provenance(self, document_id: str) -> recorded.DocumentProvenance:
         """A document's pages, chunks and edges, and the queries with chunks of the document.
@@ -495,6 +465,10 @@ def _load_trace(view: StoreView, trace_id: str | None) -> recorded.Trace:
     if trace_id is None:
         raise NotFoundError("this answer has no trace: keep_traces is 0, or the index is read-only")
     return recorded.load_trace(view, trace_id)
+
+
+def _edited_entity(name: str, *, type: str | None, description: str | None) -> Record:
+    return {"type": "entity", "name": name, "entity_type": type, "description": description}
 
 
 def _edited_relation(

@@ -6,7 +6,6 @@ pages are a function of the visible documents alone, without times, row ids and 
 storing.
 """
 
-import json
 import re
 import unicodedata
 from collections import defaultdict
@@ -18,7 +17,6 @@ from typing import NamedTuple
 import yaml
 
 from lightrag_jsonl.core.answers import Community, Context
-from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.languages import STATING_NOTHING, Language
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.patterns import pattern_of
@@ -41,10 +39,10 @@ from lightrag_jsonl.core.types import (
 from lightrag_jsonl.storage.rows import Mention, MentionRow
 from lightrag_jsonl.storage.status import with_documents
 from lightrag_jsonl.storage.views import StoreView
+from lightrag_jsonl.tracing.citations import beside_passage
 from lightrag_jsonl.tracing.judging import ClaimJudgement, judge_claim, words_of_names
 from lightrag_jsonl.tracing.passages import JudgedPassage
 
-MANIFEST = ".wiki.json"  # the pages of the last export with their digests
 OKF_VERSION = "0.2"
 QUOTE_CHARACTERS = 240
 _BOLD = "**"
@@ -62,68 +60,40 @@ _MARKDOWN = pattern_of(r"[\\`*_\[\]<>#$~|]|(?<==)=|^(?:[-+]|\d+[.)])(?=\s)", re.
 _NOT_IN_LINKS = pattern_of(r"[\s()<>\\%]")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Words:
-    """The fixed words of the pages in one language."""
-
-    entities: str
-    relations: str
-    together: str
-    communities: str
-    parts: str
-    documents: str
-    attributes: str
-    community: str
-    document: str
-    marked: str
-    page: str
-    characters: str
-    quote: str
-    separator: str
-
-
-_WIKI_WORDS: Mapping[Language, _Words] = {
-    "en": _Words(
-        entities="Entities",
-        relations="Relations",
-        together="Mentioned together with",
-        communities="Communities",
-        parts="Parts",
-        documents="Documents",
-        attributes="Attributes",
-        community="community",
-        document="document",
-        marked=" — (!) {}",
-        page=", page {}",
-        characters=", characters {}–{}",
-        quote=": “{}”",
-        separator=", ",
-    ),
-    "zh": _Words(
-        entities="实体",
-        relations="关系",
-        together="共同出现",
-        communities="社区",
-        parts="组成部分",
-        documents="文档",
-        attributes="属性",
-        community="社区",
-        document="文档",
-        marked=" —— (!) {}",
-        page="，第 {} 页",
-        characters="，第 {}–{} 字",
-        quote="：“{}”",
-        separator="、",
-    ),
+_WIKI_WORDS: Mapping[Language, Mapping[str, str]] = {
+    "en": {
+        "entities": "Entities",
+        "relations": "Relations",
+        "together": "Mentioned together with",
+        "communities": "Communities",
+        "parts": "Parts",
+        "documents": "Documents",
+        "attributes": "Attributes",
+        "community": "community",
+        "document": "document",
+        "marked": " — (!) {}",
+        "page": ", page {}",
+        "characters": ", characters {}–{}",
+        "quote": ": “{}”",
+        "separator": ", ",
+    },
+    "zh": {
+        "entities": "实体",
+        "relations": "关系",
+        "together": "共同出现",
+        "communities": "社区",
+        "parts": "组成部分",
+        "documents": "文档",
+        "attributes": "属性",
+        "community": "社区",
+        "document": "文档",
+        "marked": " —— (!) {}",
+        "page": "，第 {} 页",
+        "characters": "，第 {}–{} 字",
+        "quote": "：“{}”",
+        "separator": "、",
+    },
 }
-
-
-class WikiChanges(NamedTuple):
-    """The numbers of written, deleted and unchanged pages of an export."""
-
-    written: int
-    deleted: int
-    unchanged: int
 
 
 def wiki_pages(
@@ -140,85 +110,6 @@ def wiki_pages(
     for document_id in wiki.document_paths:
         pages[wiki.document_paths[document_id]] = wiki.document_page(document_id)
     return {path: sanitize(text) for path, text in pages.items()}
-
-
-def write_wiki(folder: Path, pages: Mapping[str, str]) -> WikiChanges:
-    """Write the pages into a folder: changed pages are written, former pages deleted.
-
-    Files of other origin stay; `ConfigError` where such a file is in the way of a page. An export that
-    ends halfway leaves a manifest of the former and the new pages, so that the next one goes on.
-    """
-    _refuse_links(folder, MANIFEST)
-    former = _former_pages(folder)
-    digests = {path: digest(text) for path, text in sorted(pages.items())}
-    for path in sorted({*digests, *former}):
-        _refuse_links(folder, path)
-    in_the_way = [path for path in digests if path not in former and (folder / path).exists()]
-    if in_the_way:
-        raise ConfigError(
-            f"{folder / in_the_way[0]} was not written by an export; choose an empty folder, or move the file"
-        )
-    changed = [path for path in digests if _digest_of(folder / path) != digests[path]]
-    _write_manifest(folder, {**dict.fromkeys(former, ""), **digests})
-    for path in changed:
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        _replace(folder, path, pages[path])
-    deleted = [path for path in former if path not in digests]
-    for path in deleted:
-        (folder / path).unlink(missing_ok=True)
-    for part in ("entities", "communities", "documents"):
-        if (folder / part).is_dir() and not any((folder / part).iterdir()):
-            (folder / part).rmdir()
-    _write_manifest(folder, digests)
-    return WikiChanges(len(changed), len(deleted), len(digests) - len(changed))
-
-
-def _write_manifest(folder: Path, digests: Mapping[str, str]) -> None:
-    text = json.dumps(digests, ensure_ascii=False, indent=0) + "\n"
-    _replace(folder, MANIFEST, text)
-
-
-def _replace(folder: Path, path: str, text: str) -> None:
-    """Replace a file at once, or the link in its place: after a kill or on a full disk there is the old or
-    the new one, and nothing is ever written through a link.
-    """
-    draft = folder / f"{MANIFEST}.new"
-    draft.unlink(missing_ok=True)
-    with draft.open("x", encoding="utf-8", newline="") as file:
-        file.write(text)
-    draft.replace(folder / path)
-
-
-def _refuse_links(folder: Path, path: str) -> None:
-    """`ConfigError` for a link in the place of a page or of a folder of pages, which leads elsewhere."""
-    for place in (folder / path, *(folder / parent for parent in Path(path).parents[:-1])):
-        if place.is_symlink():
-            raise ConfigError(f"{place} is a symbolic link: remove it, or choose an empty folder")
-
-
-def _former_pages(folder: Path) -> Sequence[str]:
-    """The paths of the last export into a folder; only pages below the folder."""
-    folder.mkdir(parents=True, exist_ok=True)
-    try:
-        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        paths = [str(path) for path in manifest]
-    except FileNotFoundError:
-        return []
-    except (ValueError, TypeError) as error:
-        raise ConfigError(
-            f"{folder / MANIFEST} is damaged; delete the folder, and export again"
-        ) from error
-    return [path for path in paths if _PAGE_PATH.fullmatch(path)]
-
-
-_PAGE_PATH = pattern_of(r"(?:(?:entities|communities|documents)/[^/\\]+|index)\.md")
-
-
-def _digest_of(path: Path) -> str | None:
-    try:
-        return digest(path.read_bytes().decode("utf-8", "replace"))
-    except FileNotFoundError:
-        return None
 
 
 class _Place(NamedTuple):
@@ -241,6 +132,11 @@ class _Page:
     lines: list[str] = field(default_factory=list)
     numbers: dict[_Place, int] = field(default_factory=dict)
 
+    def add_list(self, heading: str, items: Sequence[str]) -> None:
+        """A list under a heading; nothing without items."""
+        if items:
+            self.lines += [f"## {heading}", "", *[f"- {item}" for item in items], ""]
+
     def mark(self, place: _Place | None) -> str:
         """The footnote mark of a place; (!) before the one of a marked sentence."""
         if place is None:
@@ -253,8 +149,7 @@ class _Page:
 class _Wiki:
     """The material of the pages: rows by the names of the entities, and the paths of all pages."""
 
-    words: _Words
-    together: frozenset[str]
+    words: Mapping[str, str]
     entities: Mapping[str, Entity]
     entity_mentions: Mapping[str, Sequence[MentionRow[EntityMention]]]
     relations: Sequence[tuple[Relation, Sequence[MentionRow[RelationMention]]]]
@@ -290,7 +185,6 @@ class _Wiki:
         entity_mentions = _by_owner(view.entity_mentions())
         return cls(
             words=_WIKI_WORDS[language],
-            together=STATING_NOTHING,
             entities={entity.name: entity for entity in entities},
             entity_mentions={
                 entity.name: entity_mentions[row] for row, entity in entity_rows.items()
@@ -319,16 +213,16 @@ class _Wiki:
         """The list of all pages."""
         page = _Page()
         lists = {
-            self.words.communities: [
+            self.words["communities"]: [
                 (self.communities[number].title, path)
                 for number, path in self.community_paths.items()
                 if self.communities[number].level == 0
             ],
-            self.words.documents: sorted(
+            self.words["documents"]: sorted(
                 (self.context.documents.get(id, id), path)
                 for id, path in self.document_paths.items()
             ),
-            self.words.entities: [
+            self.words["entities"]: [
                 (
                     name if entity.type in ("", UNKNOWN_TYPE) else f"{name} ({entity.type})",
                     self.entity_paths[name],
@@ -337,10 +231,7 @@ class _Wiki:
             ],
         }
         for heading, links in lists.items():
-            if links:
-                page.lines += [f"## {heading}", ""]
-                page.lines += [f"- {_link(text, path)}" for text, path in links]
-                page.lines.append("")
+            page.add_list(heading, [_link(text, path) for text, path in links])
         return self._text({"okf_version": OKF_VERSION}, "", page)
 
     def entity_page(self, name: str) -> str:
@@ -349,23 +240,19 @@ class _Wiki:
         mentions = self.entity_mentions[name]
         page = _Page()
         page.lines += [self._confirmed(entity.description, mentions, page), ""]
-        if entity.attributes:
-            page.lines += [f"## {self.words.attributes}", ""]
-            for attribute in entity.attributes:
-                stating = [row for row in mentions if attribute in row.mention.attributes]
-                text = f"{attribute[0]}: {attribute[1]}"
-                page.lines.append(f"- {self._with_place(text, stating or mentions, page)}")
-            page.lines.append("")
+        attributes: list[str] = []
+        for attribute in entity.attributes:
+            stating = [row for row in mentions if attribute in row.mention.attributes]
+            text = f"{attribute[0]}: {attribute[1]}"
+            attributes.append(self._with_place(text, stating or mentions, page))
+        page.add_list(self.words["attributes"], attributes)
         self._add_relations(name, page)
         links = [
             _link(self.communities[number].title, f"../{path}")
             for number, path in self.community_paths.items()
             if name in self.communities[number].entities and not self.communities[number].level
         ]
-        if links:
-            page.lines += [f"## {self.words.communities}", ""]
-            page.lines += [f"- {link}" for link in links]
-            page.lines.append("")
+        page.add_list(self.words["communities"], links)
         front_matter = {
             "type": entity.type or "entity",
             "title": name,
@@ -392,21 +279,18 @@ class _Wiki:
                 ]
                 page.lines.append(f"- {self._with_nearest(finding.text, chunks, page)}")
             page.lines.append("")
-        page.lines += [f"## {self.words.entities}", ""]
+        entities: list[str] = []
         for name in community.entities:
             sentences = _sentences(self.entities[name].description)[:1]
             description = self._confirmed("".join(sentences), self.entity_mentions[name], page)
-            page.lines.append(f"- {self._entity_link(name)}: {description}")
-        page.lines.append("")
+            entities.append(f"{self._entity_link(name)}: {description}")
+        page.add_list(self.words["entities"], entities)
         parts = [
             _link(self.communities[part].title, Path(self.community_paths[part]).name)
             for part in self._parts(number)
         ]
-        if parts:
-            page.lines += [f"## {self.words.parts}", ""]
-            page.lines += [f"- {part}" for part in parts]
-            page.lines.append("")
-        front_matter = {"type": self.words.community, "title": title}
+        page.add_list(self.words["parts"], parts)
+        front_matter = {"type": self.words["community"], "title": title}
         return self._text(front_matter, title, page)
 
     def document_page(self, document_id: str) -> str:
@@ -418,12 +302,10 @@ class _Wiki:
             for name, mentions in self.entity_mentions.items()
             if any(self.chunks[row.chunk].document_id == document_id for row in mentions)
         ]
-        if names:
-            page.lines += [f"## {self.words.entities}", ""]
-            page.lines += [f"- {self._entity_link(name)}" for name in sorted(names, key=name_key)]
-            page.lines.append("")
+        links = [self._entity_link(name) for name in sorted(names, key=name_key)]
+        page.add_list(self.words["entities"], links)
         front_matter = {
-            "type": self.words.document,
+            "type": self.words["document"],
             "title": title,
             "resource": self.sources[document_id] or document_id,
             "timestamp": self.context.dates.get(document_id, ""),
@@ -439,19 +321,18 @@ class _Wiki:
         for number in self.relations_by_name.get(name, ()):
             relation, mentions = self.relations[number]
             end = relation.target if relation.source == name else relation.source
-            keywords = [word for word in relation.keywords if word not in self.together]
+            keywords = [word for word in relation.keywords if word not in STATING_NOTHING]
             if not keywords and not relation.reverse_keywords:
                 place, _ = self._nearest(relation.description, self._chunks_of(mentions))
-                together.append(f"- {self._entity_link(end)}{page.mark(place)}")
+                together.append(f"{self._entity_link(end)}{page.mark(place)}")
                 continue
             source = self._entity_link(relation.source)
             target = self._entity_link(relation.target)
-            predicate = _escaped(self.words.separator.join(keywords or relation.keywords))
+            predicate = _escaped(self.words["separator"].join(keywords or relation.keywords))
             description = self._confirmed(relation.description, mentions, page)
-            stated.append(f"- {source} → {predicate} → {target}: {description}")
-        for heading, lines in ((self.words.relations, stated), (self.words.together, together)):
-            if lines:
-                page.lines += [f"## {heading}", "", *lines, ""]
+            stated.append(f"{source} → {predicate} → {target}: {description}")
+        page.add_list(self.words["relations"], stated)
+        page.add_list(self.words["together"], together)
 
     def _confirmed(
         self,
@@ -482,7 +363,9 @@ class _Wiki:
         self, sentence: str, chunks: Sequence[Chunk]
     ) -> tuple[_Place | None, ClaimJudgement]:
         """The place nearest to a sentence, or else the first passage, and the judgement of the sentence."""
-        passages = [JudgedPassage(chunk.text, self._background(chunk)) for chunk in chunks]
+        passages = [
+            JudgedPassage(chunk.text, beside_passage(chunk, self.context)) for chunk in chunks
+        ]
         judgement = judge_claim(sentence, passages, known_words=self.words_of_names)
         if not chunks:
             return None, judgement
@@ -498,12 +381,6 @@ class _Wiki:
             is_whole=nearest is None,
         )
         return place, judgement
-
-    def _background(self, chunk: Chunk) -> str:
-        """What stands beside a passage: the title and the date of the document, and the headings."""
-        title = self.context.documents.get(chunk.document_id, "")
-        date = self.context.dates.get(chunk.document_id, "")
-        return "\n".join(filter(None, (title, chunk.heading, date)))
 
     def _chunks_of(
         self, mentions: Sequence[MentionRow[EntityMention] | MentionRow[RelationMention]]
@@ -550,15 +427,15 @@ class _Wiki:
         title = self.context.documents.get(chunk.document_id, chunk.document_id)
         parts = [_link(title, f"../{self.document_paths[chunk.document_id]}")]
         if chunk.document_id in self.context.paged:
-            parts.append(self.words.page.format(chunk.page))
-        parts.append(self.words.characters.format(place.start, place.end))
+            parts.append(self.words["page"].format(chunk.page))
+        parts.append(self.words["characters"].format(place.start, place.end))
         quoted = chunk.text[place.start - chunk.start : place.end - chunk.start]
         if not place.is_whole:
             excerpt = clipped_at_mark(_with_bold(quoted, place.differing), QUOTE_CHARACTERS, _BOLD)
             ending = _BOLD if excerpt.count(_BOLD) % 2 else ""  # cut within bold words
-            parts.append(self.words.quote.format(excerpt + ending))
+            parts.append(self.words["quote"].format(excerpt + ending))
         if place.reason:
-            parts.append(self.words.marked.format(_escaped(place.reason)))
+            parts.append(self.words["marked"].format(_escaped(place.reason)))
         return "".join(parts)
 
 

@@ -60,27 +60,10 @@ class Snapshot(StoreView):
         self.graph = graph
         self.vectors_by_kind = vectors
         self.state_counts = state_counts
-        self._names: dict[int, str] = {}
-        self._ids_by_keys: dict[frozenset[str], dict[str, int]] = {}
         self._claims_by_keys: dict[frozenset[str], list[tuple[int, str]]] = {}
 
-    # A search looks the same names up at several steps; each is read once.
-
-    def entity_names(self, rows: Collection[int]) -> dict[int, str]:
-        """The names of entities by row id."""
-        unread = [row for row in rows if row not in self._names]
-        self._names |= super().entity_names(unread)
-        return {row: self._names[row] for row in sorted(rows) if row in self._names}
-
-    def entity_ids(self, keys: Collection[str]) -> dict[str, int]:
-        """Row ids of the entities with these name keys; merged names count, too."""
-        distinct_keys = frozenset(keys)
-        if distinct_keys not in self._ids_by_keys:
-            self._ids_by_keys[distinct_keys] = super().entity_ids(distinct_keys)
-        return self._ids_by_keys[distinct_keys]
-
     def alias_claims(self, *, entities: RowIds = None, keys: Names = None) -> list[tuple[int, str]]:
-        """Which entity states which alias, as (row id, name key)."""
+        """Which entity states which alias, as (row id, name key); a search asks for some keys several times."""
         if keys is None:
             return super().alias_claims(entities=entities)
         distinct_keys = frozenset(keys)

@@ -19,7 +19,7 @@ from lightrag_jsonl.storage.status import with_documents
 from lightrag_jsonl.storage.views import StoreView
 from lightrag_jsonl.tracing.events import PromptItem, cited_items
 from lightrag_jsonl.tracing.judging import ClaimJudgement, judge_claim, words_of_names
-from lightrag_jsonl.tracing.passages import JudgedPassage
+from lightrag_jsonl.tracing.passages import JudgedPassage, Place
 from lightrag_jsonl.tracing.recorder import numbered_items
 from lightrag_jsonl.tracing.statements import CitingClaim, citing_claims, uncited_statements
 
@@ -64,7 +64,7 @@ class _Resolver:
         self._fact_chunks = _fact_chunks(view, self._items.values(), self._context_chunks)
         self._context = _with_documents(view, context, self._fact_chunks)
         self._view = view
-        self._headings = _Headings(view)
+        self._outlines: dict[str, Outline] = {}
         self._known_words = words_of_names(_names_of_context(context))
         self._citations: dict[Citation, int] = {}
         self._windows: list[str] = []
@@ -146,7 +146,9 @@ class _Resolver:
             self._windows.append(judgement.window)
             nearest = None
             if judgement.nearest is not None:
-                nearest = self._nearest_sentence(number, judgement, chunks)
+                place = judgement.nearest
+                chunk = chunks[place.passage]
+                nearest = self._cite(number, "chunk", chunk.id, chunk, place.start, place.end)
             yield UncitedClaim(
                 number=number,
                 start=start,
@@ -160,22 +162,10 @@ class _Resolver:
 
     def _judgement(self, start: int, end: int, chunks: Sequence[Chunk]) -> ClaimJudgement:
         passages = [
-            JudgedPassage(
-                chunk.text,
-                "\n".join(
-                    filter(
-                        None,
-                        (
-                            self._context.documents.get(chunk.document_id, ""),
-                            chunk.heading,
-                            self._context.dates.get(chunk.document_id),
-                        ),
-                    )
-                ),
-            )
-            for chunk in chunks
+            JudgedPassage(chunk.text, beside_passage(chunk, self._context)) for chunk in chunks
         ]
-        return judge_claim(_blanked(self._text[start:end]), passages, known_words=self._known_words)
+        claim = CITATION_MARKER.sub(lambda marker: " " * len(marker[0]), self._text[start:end])
+        return judge_claim(claim, passages, known_words=self._known_words)
 
     def _chunks_of(self, number: int) -> list[Chunk]:
         item = self._items[number]
@@ -191,26 +181,16 @@ class _Resolver:
         if not chunks:
             return None
         item = self._items[number]
-        chunk = chunks[judgement.nearest.passage if judgement.nearest else 0]
-        start, end = (
-            (judgement.nearest.start, judgement.nearest.end) if judgement.nearest else (0, 0)
-        )
+        place = judgement.nearest or Place(passage=0, start=0, end=0)
         label = item.id if item.kind == "chunk" else item.label
-        return self._cite(number, item.kind, label, chunk, start, end)
-
-    def _nearest_sentence(
-        self, number: int, judgement: ClaimJudgement, chunks: Sequence[Chunk]
-    ) -> Citation:
-        assert judgement.nearest is not None
-        chunk = chunks[judgement.nearest.passage]
-        nearest = judgement.nearest
-        return self._cite(number, "chunk", chunk.id, chunk, nearest.start, nearest.end)
+        chunk = chunks[place.passage]
+        return self._cite(number, item.kind, label, chunk, place.start, place.end)
 
     def _cite(
         self, number: int, kind: Kind, label: str, chunk: Chunk, start: int, end: int
     ) -> Citation:
         context = self._context
-        citation = Citation(
+        return Citation(
             number=number,
             kind=kind,
             label=label,
@@ -221,19 +201,29 @@ class _Resolver:
             start=chunk.start + start,
             end=chunk.start + end,
             text=chunk.text[start:end],
-            heading=chunk.heading,
+            heading=self._heading_at(chunk, start),
             date=context.dates.get(chunk.document_id),
             paged=chunk.document_id in context.paged,
         )
-        return self._headings.at_quote(citation)
+
+    def _heading_at(self, chunk: Chunk, start: int) -> str:
+        """The headings above a quoted sentence: a chunk may go on under another heading."""
+        if not any(find_headings(f"\n\n{chunk.text[:start]}\n\n")):
+            return chunk.heading
+        id = chunk.document_id
+        if id not in self._outlines:
+            self._outlines[id] = Outline(self._view.pages([id]))
+        return self._outlines[id].path_at(chunk.page, chunk.start + start)
 
     def _place(self, citation: Citation) -> int:
         return self._citations.setdefault(citation, len(self._citations))
 
 
-def _blanked(text: str) -> str:
-    """A claim with spaces in place of its markers: characters keep their places."""
-    return CITATION_MARKER.sub(lambda marker: " " * len(marker[0]), text)
+def beside_passage(chunk: Chunk, context: Context) -> str:
+    """What stands beside a passage: the title and the date of the document, and the headings."""
+    title = context.documents.get(chunk.document_id, "")
+    date = context.dates.get(chunk.document_id, "")
+    return "\n".join(filter(None, (title, chunk.heading, date)))
 
 
 def _moved(spans: Iterable[Span], offset: int) -> tuple[Span, ...]:
@@ -273,28 +263,6 @@ def _with_boxes(view: StoreView, citations: Collection[Citation]) -> tuple[Citat
                 citation = replace(citation, box=picture.box)
         with_boxes.append(replace(citation, index=document.index if document else ""))
     return tuple(with_boxes)
-
-
-class _Headings:
-    """The headings above quoted sentences: a chunk may go on under another heading."""
-
-    def __init__(self, view: StoreView) -> None:
-        self._view = view
-        self._outlines: dict[str, Outline] = {}
-
-    def at_quote(self, citation: Citation) -> Citation:
-        """The citation with the headings above the quoted sentence."""
-        for chunk in self._view.chunks(ids=[citation.chunk_id]).values():
-            before = chunk.text[: citation.start - chunk.start]
-            if any(find_headings(f"\n\n{before}\n\n")):
-                heading = self._outline(citation.document_id).path_at(citation.page, citation.start)
-                return replace(citation, heading=heading)
-        return citation
-
-    def _outline(self, document_id: str) -> Outline:
-        if document_id not in self._outlines:
-            self._outlines[document_id] = Outline(self._view.pages([document_id]))
-        return self._outlines[document_id]
 
 
 def _fact_chunks(

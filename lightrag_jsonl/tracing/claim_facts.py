@@ -5,9 +5,8 @@ The word lists are closed classes of a language (numerals, units, negations, hed
 
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
-from itertools import zip_longest
 from typing import Literal, TypeAlias
 
 from lightrag_jsonl.core.cjk import CJK, has_cjk
@@ -24,7 +23,6 @@ from lightrag_jsonl.core.terms import stem
 from lightrag_jsonl.core.text import words
 from lightrag_jsonl.providers.offline.segmentation import segmented
 from lightrag_jsonl.tracing.claim_words import (
-    ANY,
     ENGLISH_MULTIPLIERS,
     FRACTIONS,
     NEGATIONS,
@@ -51,7 +49,7 @@ class ClaimFact:
     plain: float = 0.0
     measure: str = ""
     counted: str = ""
-    rounding: str = ""
+    is_rounded: bool = False
     date: tuple[int, int, int] = (0, 0, 0)
 
 
@@ -99,16 +97,11 @@ _PIECE_BORDER = pattern_of(r"\n|(?<=[.!?][\s])(?=[A-Z])|(?<=[。！？])")
 _ORDINAL_WORD = "|".join(ENGLISH_ORDINALS)
 _ORDINAL_AFTER = pattern_of(rf"\s?(?:st|nd|rd|th)\b|[\s-](?:{_ORDINAL_WORD})\b", re.IGNORECASE)
 _WORD_BEHIND = pattern_of(rf"[\s-]*(?P<word>[A-Za-z]+|[{CJK}])")
-_RANGE_TO = pattern_of(r"\s?(?:-|–|—|~|～|至|到|to|or|and|或)\s?$", re.IGNORECASE)
 _ROUNDED = pattern_of(
-    r"(?P<about>\b(?:about|around|approximately|roughly|some|circa|nearly|almost|close to|approx\.?)|约|大约|近|将近|接近)\s*$"
-    r"|(?P<over>\b(?:over|more than|above|exceeding|at least)|超过|逾|多达|至少)\s*$",
+    r"(?:\b(?:about|around|approximately|roughly|some|circa|nearly|almost|close to|approx\.?)|约|大约|近|将近|接近)\s*$",
     re.IGNORECASE,
 )
-_OVER_AFTER = pattern_of(r"\s?(?:多|余|\+)")
-_ABOUT_AFTER = pattern_of(r".{0,3}左右")
-_OPENING_QUOTES = tuple('“"‘《「')
-_CLOSING_QUOTES = tuple('”"’》」')
+_TITLE_MARKS = frozenset('“"‘《「”’》」')
 
 
 def _english_number(text: str) -> float:
@@ -148,8 +141,15 @@ def _clock_facts(text: str) -> Iterator[ClaimFact]:
         else:
             hour = int(match["hour24"])
             minute = int(match["minute24"])
-        yield _number_fact(
-            match.start(), match.end(), match[0], 60.0 * hour + minute, measure="clock"
+        minutes = 60.0 * hour + minute
+        yield ClaimFact(
+            kind="number",
+            start=match.start(),
+            end=match.end(),
+            text=match[0].strip(),
+            number=minutes,
+            plain=minutes,
+            measure="clock",
         )
 
 
@@ -165,50 +165,24 @@ def _fraction_facts(text: str) -> Iterator[ClaimFact]:
             value = chinese_number(match["above"]) / max(chinese_number(match["below"]), 1)
         else:
             value = 0.5
-        yield _number_fact(
-            match.start(),
-            match.end(),
-            match[0],
-            value,
+        yield ClaimFact(
+            kind="number",
+            start=match.start(),
+            end=match.end(),
+            text=match[0].strip(),
+            number=value,
+            plain=value,
             measure="share",
-            rounding=_rounding(text, match.start(), match.end()),
+            is_rounded=_is_rounded(text, match.start()),
         )
 
 
-def _number_fact(
-    start: int,
-    end: int,
-    text: str,
-    number: float,
-    *,
-    plain: float | None = None,
-    measure: str = "",
-    counted: str = "",
-    rounding: str = "",
-) -> ClaimFact:
-    return ClaimFact(
-        kind="number",
-        start=start,
-        end=end,
-        text=text.strip(),
-        number=number,
-        plain=number if plain is None else plain,
-        measure=measure,
-        counted=counted,
-        rounding=rounding,
-    )
-
-
-def _rounding(text: str, start: int, end: int) -> str:
-    before = _ROUNDED.search(text, max(0, start - 16), start)
-    if _OVER_AFTER.match(text, end) or (before and before["over"]):
-        return "over"
-    return "about" if before or _ABOUT_AFTER.match(text, end) else ""
+def _is_rounded(text: str, start: int) -> bool:
+    return _ROUNDED.search(text, max(0, start - 16), start) is not None
 
 
 def _plain_number_facts(text: str, taken: Collection[tuple[int, int]]) -> Iterator[ClaimFact]:
-    """Numbers with their units; the first end of a range has the unit of the second."""
-    facts: list[ClaimFact] = []
+    """Numbers with their units."""
     for match in _WRITTEN_NUMBER.finditer(text):
         group = "digits" if match["digits"] else "words" if match["words"] else "cjk"
         start = match.start(group)
@@ -222,31 +196,25 @@ def _plain_number_facts(text: str, taken: Collection[tuple[int, int]]) -> Iterat
         plain = _number_value(match)
         following = _WORD_BEHIND.match(text, end)
         counted = stem(following["word"].lower()) if following and not unit else ""
-        facts.append(
-            _number_fact(
-                match.start() if match["currency"] else start,
-                end,
-                text[match.start() if match["currency"] else start : end],
-                plain * factor,
-                plain=plain,
-                measure=measure,
-                counted=counted,
-                rounding=_rounding(text, match.start(), end),
-            )
+        start = match.start() if match["currency"] else start
+        yield ClaimFact(
+            kind="number",
+            start=start,
+            end=end,
+            text=text[start:end].strip(),
+            number=plain * factor,
+            plain=plain,
+            measure=measure,
+            counted=counted,
+            is_rounded=_is_rounded(text, match.start()),
         )
-    for first, second in zip_longest(facts, facts[1:]):
-        is_range = second and _RANGE_TO.fullmatch(text[first.end : second.start])
-        if is_range and second.measure and not first.measure:
-            factor = second.number / second.plain if second.plain else 1.0
-            first = replace(first, number=first.plain * factor, measure=second.measure, counted="")
-        yield first
 
 
 def _is_no_number(text: str, match: re.Match[str]) -> bool:
-    """Whether a match is an ordinal, a list number, or a numeral that is a part of a word."""
+    """Whether a match is an ordinal, a title in quotation marks, or a numeral that is a part of a word."""
     start, end = match.span()
-    if text[start - 1 : start] in _OPENING_QUOTES and text[end : end + 1] in _CLOSING_QUOTES:
-        return True  # a title such as “24”
+    if text[start - 1 : start] in _TITLE_MARKS and text[end : end + 1] in _TITLE_MARKS:
+        return True
     if text[start - 1 : start] == "第" or _ORDINAL_AFTER.match(text, end):
         return True
     if match["cjk"] is not None:
@@ -256,13 +224,8 @@ def _is_no_number(text: str, match: re.Match[str]) -> bool:
         ):
             return match["unit"] is None or numeral == "一"
         return len(numeral) > 1 and set(numeral) <= set("十百千万亿")
-    if match["words"] is not None:
-        return match["words"].lower() in ("one", "zero", *ENGLISH_MULTIPLIERS) and not match["unit"]
-    line_start = text.rfind("\n", 0, start) + 1
-    return (
-        not text[line_start:start].strip(" -*#(（")
-        and re.match(r"\s*[.)）、:：]", text[end:]) is not None
-    )
+    number_words = (match["words"] or "").lower()
+    return number_words in ("one", "zero", *ENGLISH_MULTIPLIERS) and not match["unit"]
 
 
 # ── dates ───────────────────────────────────────────────────────────────────────
@@ -279,7 +242,6 @@ _DATES = tuple(
         rf"\b(?P<month>{ENGLISH_MONTHS}),?\s+(?:of\s+)?(?P<year>\d{{4}})\b",
         r"(?P<year>[\d零〇一二三四五六七八九]{4}) ?年(?: ?(?P<month>[\d一二三四五六七八九十]{1,3}) ?月(?:份| ?(?P<day>[\d一二三四五六七八九十]{1,3}) ?[日号])?)?",
         r"(?P<month>[\d一二三四五六七八九十]{1,2}) ?月 ?(?P<day>[\d一二三四五六七八九十]{1,3}) ?[日号]",
-        r"(?<![\d月])(?P<day>\d{1,2}) ?日",
         r"(?<![\d个])(?P<month>1[0-2]|[1-9]|十[一二]?|[一二三四五六七八九]) ?月(?!\d)",
         rf"(?<![\w$€£¥.,-])(?P<year>(?:1[0-9]|20)\d{{2}})(?![\w%]|[.,]\d| (?:{_UNIT_PATTERN})(?![A-Za-z]))",
     )
@@ -331,7 +293,7 @@ _QUOTED = pattern_of(
 )
 
 
-def _quotation_facts(text: str) -> Iterator[ClaimFact]:
+def quotation_facts(text: str) -> Iterator[ClaimFact]:
     """What stands in quotation marks, without a single English word: that may only be a term."""
     for match in _QUOTED.finditer(text):
         group = match.lastindex or 1
@@ -369,9 +331,6 @@ def _english_name_facts(text: str, is_known: Callable[[str], bool]) -> Iterator[
     """
     latin_text = _CJK_CHARACTER.sub("|", text)  # Chinese stands beside a name without a space
     matches = [match for match in _WORD_LIKE_A_NAME.finditer(latin_text) if match[0][:1].isupper()]
-    words_in_text = re.findall(r"[^\W\d_]{2,}", text)
-    if len(words_in_text) > 3 and len(matches) > 0.75 * len(words_in_text):
-        return  # a heading in title case
     runs: list[list[re.Match[str]]] = []
     for match in matches:
         if runs and text[runs[-1][-1].end() : match.start()] in (" ", "-", ". "):
@@ -415,8 +374,6 @@ def _begins_no_name(text: str, run: list[re.Match[str]], is_known: Callable[[str
         return True
     if not _begins_sentence(text, run[0].start()) or _is_in_chinese(text, run[-1].end()):
         return False
-    if run[0][0][1:2].isupper():
-        return False
     return not is_known(run[0][0].lower().rstrip(".").removesuffix("'s").removesuffix("’s"))
 
 
@@ -434,13 +391,9 @@ def _chinese_name_facts(text: str, is_known: Callable[[str], bool]) -> Iterator[
 # ── all facts ───────────────────────────────────────────────────────────────────
 
 
-def value_facts(text: str) -> list[ClaimFact]:
-    """The numbers and dates of a text, in order."""
-    return list(_value_facts(text))
-
-
 @lru_cache(4_000)  # sentences are near several claims
-def _value_facts(text: str) -> tuple[ClaimFact, ...]:
+def value_facts(text: str) -> tuple[ClaimFact, ...]:
+    """The numbers and dates of a text, in order."""
     if not _may_have_values(text):
         return ()
     plain = half_width(text)
@@ -461,16 +414,11 @@ def _may_have_values(text: str) -> bool:
 
 def values_in_passage(text: str) -> list[ClaimFact]:
     """The numbers and dates of a long text; their places are not those of the text."""
-    return [value for piece in _PIECE_BORDER.split(text) for value in _value_facts(piece)]
+    return [value for piece in _PIECE_BORDER.split(text) for value in value_facts(piece)]
 
 
 def _overlaps(fact: ClaimFact, dates: Collection[ClaimFact]) -> bool:
     return any(fact.start < date.end and date.start < fact.end for date in dates)
-
-
-def quotation_facts(text: str) -> list[ClaimFact]:
-    """What a text quotes."""
-    return list(_quotation_facts(text))
 
 
 def name_facts(text: str, is_known: Callable[[str], bool]) -> list[ClaimFact]:
@@ -497,15 +445,12 @@ _FARTHEST = 8  # words after it
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operator:
-    """A word that changes what is said of the words of content right after it: "not", "may". After "did"
-    the first word of several `has_past`, perhaps an irregular one.
-    """
+    """A word that changes what is said of the words of content right after it: "not", "may"."""
 
     start: int
     end: int
     text: str
-    words: tuple[str, ...]
-    has_past: bool
+    words: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -537,18 +482,16 @@ def polarity(text: str, operators: frozenset[str] = NEGATIONS) -> Polarity:
     changed_places: set[int] = set()
     for place, (start, end, word) in enumerate(tokens):
         scope = _scope(tokens, place) if _is_operator(text, start, word, operators) else None
-        if scope is not None:
-            words_in_scope = tuple([_content(tokens[changed][2]) for changed in scope])
-            is_after_did = word == "didnt" or (place > 0 and tokens[place - 1][2] == "did")
-            operator = Operator(
-                start=start,
-                end=end,
-                text=text[start:end],
-                words=words_in_scope,
-                has_past=is_after_did and len(words_in_scope) > 1,
-            )
-            found_operators.append(operator)
-            changed_places |= {place, *scope}
+        if scope is None:
+            continue
+        operator = Operator(
+            start=start,
+            end=end,
+            text=text[start:end],
+            words=frozenset([_content(tokens[changed][2]) for changed in scope]),
+        )
+        found_operators.append(operator)
+        changed_places |= {place, *scope}
     affirmed = [
         _content(word)
         for place, (_, _, word) in enumerate(tokens)
@@ -576,7 +519,7 @@ def _scope(tokens: Sequence[tuple[int, int, str]], place: int) -> list[int] | No
 
 
 def _is_content_word(word: str) -> bool:
-    return word[0].isalnum() and word not in STOP_WORDS and word not in ANY
+    return word[0].isalnum() and word not in STOP_WORDS
 
 
 def _content(word: str) -> str:

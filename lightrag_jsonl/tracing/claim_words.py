@@ -80,7 +80,6 @@ NEGATIONS = words(
     " 未能 不予 未经 没能 不应 不准 不许 绝不 决不 均未 并没有 从来不 不需要 不用 不该 并无 均不 仍未 也不 都不 还没"
     " 还没有 从没 从没有 不想 不愿"
 )
-ANY = words("任何 任何人 丝毫 一点 一些 某些 某种")  # after a "not", it is said of what follows
 # Classes of words that make a statement stronger or weaker. A statement with a word of one class is
 # compared with its sentence if the sentence has no word of the class.
 STRONG_WORDS: dict[str, frozenset[str]] = {

@@ -41,7 +41,6 @@ _FULL_STOPS = ".。!！?？…"
 _CLAUSE_BORDERS = _FULL_STOPS + _QUOTATION_MARKS + ",;:，；：、\n|()（）—"
 _PRECISION = 0.01  # "about" allows a hundredth
 _EXACT = 1e-6
-_SHORTEST_ABBREVIATION = 4  # characters of a Chinese name
 _COUNTABLE = 12  # a number of things up to this may be counted instead of written
 
 
@@ -244,17 +243,15 @@ def _same_number(fact: ClaimFact, source_fact: ClaimFact, values: Sequence[Claim
 
 
 def _equal(number: float, source_number: float, fact: ClaimFact, source: ClaimFact) -> bool:
-    if "about" in (fact.rounding, source.rounding):
+    if fact.is_rounded or source.is_rounded:
         return abs(number - source_number) <= max(_PRECISION * abs(source_number), _EXACT)
-    if fact.rounding == "over" and source.rounding != "over":
-        return number <= source_number * (1 + _EXACT) and number >= 0.8 * source_number
     return math.isclose(number, source_number, rel_tol=_EXACT, abs_tol=_EXACT)
 
 
 def _same_date(fact: ClaimFact, source_fact: ClaimFact, values: Sequence[ClaimFact]) -> bool:
     """Whether each part of a date stands there: the year may stand elsewhere in the window."""
     if source_fact.kind == "number":
-        return not any(fact.date[1:]) and source_fact.plain == fact.date[0]
+        return False
     years = {value.date[0] for value in values if value.kind == "date"} | {
         value.plain for value in values if value.kind == "number"
     }
@@ -304,9 +301,7 @@ def _name_reasons(
 def _missing_part(name: str, passages: CitedPassages) -> str:
     """The part of a name that passages do not have, also not in a short form; "" if there is none."""
     if has_cjk(name):
-        plain = simplified(name)
-        is_there = plain in passages.simplified or _is_abbreviated(plain, passages.simplified)
-        return "" if is_there else name
+        return "" if simplified(name) in passages.simplified else name
     parts = [part for part in name.replace("-", " ").split() if part[:1].isupper()]
     missing = [part for part in parts if not _stands(part, passages)]
     if not missing or _is_part_of_name(parts, missing, passages) or _is_acronym(name, passages):
@@ -315,12 +310,8 @@ def _missing_part(name: str, passages: CitedPassages) -> str:
 
 
 def _stands(part: str, passages: CitedPassages) -> bool:
-    """Whether the words of a part of a name stand in passages, or a form of them: Polish, Poland; Python3
-    for Python 3.
-    """
+    """Whether the words of a part of a name stand in passages, or a form of them: Polish, Poland."""
     stems = passages.stems
-    if any(map(str.isdigit, part)) and letters_and_digits(part) in passages.letters:
-        return True
     if part.endswith(".") or len(part) == 1:  # an initial
         return any(word.startswith(part[0].lower()) for word in stems)
     for term in search_terms(part):
@@ -333,12 +324,9 @@ def _stands(part: str, passages: CitedPassages) -> bool:
 
 
 def _is_part_of_name(parts: Sequence[str], missing: Sequence[str], passages: CitedPassages) -> bool:
-    """Whether the passages have the initials of a name, or another part of it that stands alone somewhere:
-    Ms McCullough for Deb McCullough.
+    """Whether the passages have another part of a name that stands alone somewhere: Ms McCullough for
+    Deb McCullough.
     """
-    initials = "".join([part[0] for part in parts]).lower()
-    if len(parts) > 1 and initials in passages.stems:
-        return True
     for part in parts:
         named = rf"(?:\b(?P<before>[A-Z]\w*)\.? )?\b{re.escape(part)}\b(?! [A-Z])"
         for match in () if part in missing else re.finditer(named, passages.whole):
@@ -352,12 +340,6 @@ def _is_acronym(name: str, passages: CitedPassages) -> bool:
     """Whether a name in capitals has the initials of capitalized words that follow each other."""
     letters = name.replace(".", "")
     return letters.isupper() and len(letters) > 1 and letters in passages.initials
-
-
-def _is_abbreviated(name: str, text: str) -> bool:
-    """Whether a text has a longer form of a Chinese name: 监督管理局 for 监管局."""
-    pattern = r"[\u4e00-\u9fff]{0,3}".join(map(re.escape, name))
-    return len(name) >= _SHORTEST_ABBREVIATION and re.search(pattern, text) is not None
 
 
 # ── words that turn a statement round, or make it stronger or weaker ────────────
@@ -374,15 +356,8 @@ def _polarity_reasons(claim: str, window: Window) -> Iterator[Reason]:
         return
     polarities = [polarity(sentence) for sentence in window.alike]
     affirmed = [sentence.affirmed for sentence in polarities if not sentence.operators]
-    denied = {
-        word
-        for sentence in window.sentences
-        for operator in polarity(sentence).operators
-        for word in operator.words
-    }
     for negation in claimed.operators:
-        words = frozenset(negation.words)
-        if words and not words & denied and any(words <= sentence for sentence in affirmed):
+        if negation.words and any(negation.words <= sentence for sentence in affirmed):
             yield Reason(
                 kind="polarity",
                 text=_words_for(claim)["affirms"].format(negation.text),
@@ -402,9 +377,8 @@ def _lost_operators(
     sentences = [polarity(sentence, operators) for sentence in window.sentences]
     affirmed = {word for sentence in sentences for word in sentence.affirmed}
     for operator in nearest.operators:
-        words = frozenset(operator.words)  # "did not sell" may have become "sold"
-        compared = words - {operator.words[0]} if operator.has_past else words
-        if not compared or not compared <= claimed.affirmed or words <= affirmed:
+        words = operator.words
+        if not words or not words <= claimed.affirmed or words <= affirmed:
             continue  # it is said of something else, or elsewhere without it
         start = window.place.start
         yield Reason(

@@ -180,9 +180,10 @@ def test_every_read_of_documents_and_graph_is_joined() -> None:
         *("next_ids", "pending_file", "pending_rows", "purge_marks", "descriptions"),
         *("vectors", "vector_digests", "cached_vectors"),
     }
+    of_other_reads = {"entities", "relations"}
     reads = {name for name, _ in inspect.getmembers(StoreView) if not name.startswith("_")}
     joined = {name for name in vars(JoinedReads) if not name.startswith("_")}
-    assert reads - joined == left_in_a_store_of_its_own | of_writers
+    assert reads - joined == left_in_a_store_of_its_own | of_writers | of_other_reads
 
 
 def test_names_in_two_parts_are_one(several: LightRAG, one: LightRAG) -> None:
@@ -468,3 +469,17 @@ async def test_the_temporary_store_goes_with_the_instance(
     with contextlib.suppress(StorageError):
         await rag.query(QUESTIONS[0])
         raise AssertionError("a closed index answered")
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_an_index_without_vectors_of_names_is_asked_beside_one_with_them(
+    tmp_path: Path, order: int
+) -> None:
+    """Names that only quote their passages have no vectors, and an index read by rules has no others."""
+    by_rules = made(tmp_path / "rules", documents(FERRIES[:4]))
+    with LightRAG(tmp_path / "read") as rag:
+        for document, name in zip(documents(FERRIES)[4:], ("Lena Merrow", "Skarn"), strict=False):
+            rag.insert_records(document, [entity(name, f"{name} is known here.")])
+    with LightRAG([by_rules, tmp_path / "read"][::order]) as several:
+        context = several.retrieve("Where were Ines Falk and Lena Merrow?", mode="mix")
+        assert {chunk.document_id for chunk in context.chunks} >= {"d1", "d4"}

@@ -12,7 +12,7 @@ import yaml
 
 from lightrag_jsonl import ConfigError, Document, LightRAG
 from lightrag_jsonl.core.types import Record
-from lightrag_jsonl.rag.wiki import write_wiki
+from lightrag_jsonl.rag.wiki_folder import write_wiki
 from tests.kit import entity, relation
 
 MILL = "Ada Fox built the mill in Oakby. The mill burned down in 1902.\fAda Fox moved to Lund."

@@ -34,7 +34,6 @@ ONE_EMBEDDER = (
     "be compared, but {}: move one to the other's embedder with reembed"
 )
 
-
 LEAST_RARITY = 1e-6  # of a term in half of all passages or more
 EQUALLY_RARE = (
     0.02  # the difference in rarity, as a share, that is not worth a look at the term alone
@@ -249,11 +248,9 @@ class JoinedSnapshot(Snapshot, JoinedReads):
         return scores
 
     def chunks_with_terms(self, terms: Sequence[str], limit: int) -> list[int]:
-        rows = [
-            row
-            for part, snapshot in zip(self.parts, self._snapshots, strict=True)
-            for row in part.joined_rows("chunk", snapshot.chunks_with_terms(terms, limit))
-        ]
+        rows: list[int] = []
+        for part, snapshot in zip(self.parts, self._snapshots, strict=True):
+            rows += part.joined_rows("chunk", snapshot.chunks_with_terms(terms, limit))
         return rows[:limit]
 
     def term_counts(self, terms: Collection[str]) -> tuple[int, dict[str, int]]:
@@ -310,9 +307,9 @@ class JoinedVectors:
         matrix: Vectors | None = None
         for part, search in enumerate(self._searches):
             positions, own_ids = self._rows.in_part(part, ids)
-            if not len(own_ids):
-                continue
             vectors = search.matrix(own_ids)
+            if not vectors.size:  # nor has an index without vectors of this kind a length of them
+                continue
             if matrix is None:
                 matrix = np.zeros((len(ids), vectors.shape[1]), np.float32)
             is_missing = ~matrix[positions].any(axis=1)

@@ -10,12 +10,10 @@ import numpy as np
 
 from lightrag_jsonl.core.types import (
     Chunk,
-    Entity,
     ExtractionReport,
     Kind,
     Page,
     Rejection,
-    Relation,
 )
 from lightrag_jsonl.storage.filters import Condition
 from lightrag_jsonl.storage.graph_index import GraphRows
@@ -117,13 +115,11 @@ class JoinedReads(StoreView):
         return documents if ids is not None else _rows_of_page(documents, limit, offset)
 
     def pages(self, document_ids: Collection[str], number: int | None = None) -> tuple[Page, ...]:
-        return tuple(
-            [
-                replace(page, document_id=part.id(page.document_id))
-                for part in self.parts
-                for page in part.view.pages(part.own_ids(document_ids) or (), number)
-            ]
-        )
+        pages: list[Page] = []
+        for part in self.parts:
+            for page in part.view.pages(part.own_ids(document_ids) or (), number):
+                pages.append(replace(page, document_id=part.id(page.document_id)))
+        return tuple(pages)
 
     def pending(self, ids: Names = None, *, job: str | None = None) -> list[PendingDocument]:
         return [pending for view in self._views for pending in view.pending(ids, job=job)]
@@ -169,19 +165,16 @@ class JoinedReads(StoreView):
     def chunks(
         self, rows: RowIds = None, *, ids: Names = None, documents: Names = None
     ) -> dict[int, Chunk]:
-        return {
-            row: part.chunk(chunk)
-            for part in self.parts
-            for row, chunk in _by_joined_row(
-                part,
-                "chunk",
-                part.view.chunks(
-                    part.own_rows("chunk", rows),
-                    ids=part.own_ids(ids),
-                    documents=part.own_ids(documents),
-                ),
+        chunks: dict[int, Chunk] = {}
+        for part in self.parts:
+            own = part.view.chunks(
+                part.own_rows("chunk", rows),
+                ids=part.own_ids(ids),
+                documents=part.own_ids(documents),
             )
-        }
+            for row, chunk in _by_joined_row(part, "chunk", own):
+                chunks[row] = part.chunk(chunk)
+        return chunks
 
     def fingerprints(self, rows: RowIds = None) -> dict[int, Fingerprint]:
         return self._by_chunk(rows, lambda part, own_rows: part.view.fingerprints(own_rows))
@@ -222,11 +215,7 @@ class JoinedReads(StoreView):
         return sum(totals, ExtractionReport())
 
     def edited_chunks(self) -> list[int]:
-        return [
-            row
-            for part in self.parts
-            for row in part.joined_rows("chunk", part.view.edited_chunks())
-        ]
+        return self._rows("chunk", lambda part: part.view.edited_chunks())
 
     def chunks_by_rules(self, names: Names = None, *, rows: RowIds = None) -> dict[int, str]:
         return self._by_chunk(
@@ -254,11 +243,7 @@ class JoinedReads(StoreView):
         ]
 
     def matching_chunks(self, conditions: Sequence[Condition]) -> list[int]:
-        return [
-            row
-            for part in self.parts
-            for row in part.joined_rows("chunk", part.view.matching_chunks(conditions))
-        ]
+        return self._rows("chunk", lambda part: part.view.matching_chunks(conditions))
 
     def document_dates(self) -> list[str]:
         return sorted({date for view in self._views for date in view.document_dates()})
@@ -283,6 +268,10 @@ class JoinedReads(StoreView):
                 for row, override in part.view.overrides(own_rows).items()
             },
         )
+
+    def _rows(self, kind: str, load: Callable[[IndexPart], Iterable[int]]) -> list[int]:
+        """The rows that each part loads, as joined rows."""
+        return [row for part in self.parts for row in part.joined_rows(kind, load(part))]
 
     def _by_chunk(
         self, rows: RowIds, load: Callable[[IndexPart, RowIds], Mapping[int, JoinedValue]]
@@ -377,11 +366,9 @@ class JoinedReads(StoreView):
         limit: int | None = None,
         offset: int = 0,
     ) -> list[int]:
-        rows = {
-            row
-            for part in self.parts
-            for row in part.joined_rows(kind, part.view.listed(kind, search=search, type=type))
-        } - {NO_ROW}
+        rows = set(
+            self._rows(kind, lambda part: part.view.listed(kind, search=search, type=type))
+        ) - {NO_ROW}
         if kind == "entity":
             names = self.entity_names(rows)
             ordered = sorted(rows, key=lambda row: (names[row], row))
@@ -390,11 +377,6 @@ class JoinedReads(StoreView):
             names = self.lasting_names("relation", rows)
             ordered = sorted(rows, key=lambda row: (-weights[row], names[row]))
         return _rows_of_page(ordered, limit, offset)
-
-    def entities(self, rows: Collection[int], *, chunk_limit: int = 20) -> dict[int, Entity]:
-        chunk_ids = self._first_chunks("entity", rows, chunk_limit)
-        entities = self.entity_rows(ids=rows)
-        return {row: entities[row].entity(chunk_ids[row]) for row in rows if row in entities}
 
     def entity_names(self, rows: Collection[int]) -> dict[int, str]:
         names = self.entity_names_with_types(rows)
@@ -413,31 +395,18 @@ class JoinedReads(StoreView):
         names |= {row: (entity.name, entity.type) for row, entity in joined}
         return dict(sorted(names.items()))
 
-    def relations(self, rows: Collection[int], *, chunk_limit: int = 20) -> dict[int, Relation]:
-        chunk_ids = self._first_chunks("relation", rows, chunk_limit)
-        relations = self.relation_rows(ids=rows)
-        names = self.entity_names(
-            {end for relation in relations.values() for end in (relation.low, relation.high)}
-        )
-        return {
-            row: relations[row].relation(names, chunk_ids[row]) for row in rows if row in relations
-        }
-
     def graph_rows(self, touched: Mapping[Kind, RowIds] | None = None) -> GraphRows:
         rows = touched or {}
-        return self.state.graph_rows(
-            [
-                part.view.graph_rows(
-                    {kind: part.own_rows(kind, rows.get(kind)) for kind in TABLE_NAMES}
-                )
-                for part in self.parts
-            ]
-        )
+        graphs: list[GraphRows] = []
+        for part in self.parts:
+            own = {kind: part.own_rows(kind, rows.get(kind)) for kind in TABLE_NAMES}
+            graphs.append(part.view.graph_rows(own))
+        return self.state.graph_rows(graphs)
 
     def _first_chunks(
         self, kind: Kind, rows: Collection[int], limit: int
     ) -> dict[int, tuple[str, ...]]:
-        """The public ids of the first chunks of entities or relations, those of the first part first."""
+        """As in one index; those of the first part first."""
         ids: dict[int, dict[str, None]] = {row: {} for row in rows}
         for part in self.parts:
             own_rows = part.own_rows(kind, rows) or ()
@@ -476,19 +445,15 @@ class JoinedReads(StoreView):
     def entity_mentions(
         self, *, chunks: RowIds = None, entities: RowIds = None, deleted: bool = False
     ) -> list[EntityMentionRow]:
-        return [
-            mention
-            for part in self.parts
-            for mention in _joined_mentions(
-                part,
-                "entity",
-                part.view.entity_mentions(
-                    chunks=part.own_rows("chunk", chunks),
-                    entities=part.own_rows("entity", entities),
-                    deleted=deleted,
-                ),
+        mentions: list[EntityMentionRow] = []
+        for part in self.parts:
+            own = part.view.entity_mentions(
+                chunks=part.own_rows("chunk", chunks),
+                entities=part.own_rows("entity", entities),
+                deleted=deleted,
             )
-        ]
+            mentions += _joined_mentions(part, "entity", own)
+        return mentions
 
     def relation_mentions(
         self, *, chunks: RowIds = None, relations: RowIds = None
@@ -510,25 +475,17 @@ class JoinedReads(StoreView):
         return any(view.has_dates() for view in self._views)
 
     def dated_mentions(self, kind: Kind, *, chunks: RowIds = None) -> list[DatedMention]:
-        return [
-            mention
-            for part in self.parts
-            for mention in _joined_mentions(
-                part,
-                kind,
-                part.view.dated_mentions(kind, chunks=part.own_rows("chunk", chunks)),
-            )
-        ]
+        mentions: list[DatedMention] = []
+        for part in self.parts:
+            own = part.view.dated_mentions(kind, chunks=part.own_rows("chunk", chunks))
+            mentions += _joined_mentions(part, kind, own)
+        return mentions
 
     def mentioned_relations(self, chunks: Sequence[int]) -> list[int]:
-        rows = [
-            row
-            for part in self.parts
-            for row in part.joined_rows(
-                "relation",
-                part.view.mentioned_relations(part.own_rows("chunk", chunks) or []),
-            )
-        ]
+        rows = self._rows(
+            "relation",
+            lambda part: part.view.mentioned_relations(part.own_rows("chunk", chunks) or []),
+        )
         return [row for row in dict.fromkeys(rows) if row != NO_ROW]
 
     def description_chunks(
@@ -553,11 +510,7 @@ class JoinedReads(StoreView):
         return {row: texts[:limit] for row, texts in descriptions.items()}
 
     def refused_rows(self, kind: Kind) -> list[int]:
-        return [
-            row
-            for part in self.parts
-            for row in part.joined_rows(kind, part.view.refused_rows(kind))
-        ]
+        return self._rows(kind, lambda part: part.view.refused_rows(kind))
 
 
 class JoinedView(JoinedReads):

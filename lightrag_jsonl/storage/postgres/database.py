@@ -2,7 +2,6 @@
 
 import contextlib
 import secrets
-import threading
 import time
 from collections.abc import Callable, Iterator
 from importlib.resources import files
@@ -37,7 +36,6 @@ from lightrag_jsonl.storage.postgres.connection import (
 from lightrag_jsonl.storage.postgres.database_graph import DatabaseGraph
 from lightrag_jsonl.storage.postgres.dialect import PostgresDialect
 from lightrag_jsonl.storage.postgres.memory import PostgresMemory
-from lightrag_jsonl.storage.postgres.notifications import CommitListener
 from lightrag_jsonl.storage.postgres.vectors import PostgresVectors
 from lightrag_jsonl.storage.store import FORMAT, Store
 from lightrag_jsonl.storage.tables.base import TABLE_NAMES, by_name, only_column
@@ -123,8 +121,6 @@ class PostgresStore(Store):
         self._unused_lock: psycopg.Connection[Any] | None = None  # without the right
         self._lock_generation = -1  # as this process, which has the right to write, left it
         self._pool_error: psycopg.Error | None = None  # of the last connection for reading
-        self._listener: CommitListener | None = None
-        self._listener_lock = threading.Lock()
         with our_errors(address), contextlib.closing(connect(address)) as connection:
             self.read_only = self._open(connection, create=create)
         self._pool = ConnectionPool(
@@ -196,25 +192,13 @@ class PostgresStore(Store):
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
-        """A consistent view for searching, by several threads; not to be opened inside another."""
         if self._address.graph == "database":
             with self.view() as view:
                 graph = DatabaseGraph(view.dialect)
                 yield Snapshot(view.dialect, graph, _vectors(view.dialect), StateCounts())
             return
-        self._check_open()
-        with self._listener_lock:
-            if self._listener is None:
-                index = self._address.index
-                self._listener = CommitListener(self._connect, index, self._catch_up)
         with super().snapshot() as snapshot:
             yield snapshot
-
-    def _catch_up(self) -> None:
-        """Read the changes of another process; the writing process does so in a search."""
-        if self._lock is None:
-            with self.snapshot():
-                pass
 
     def _snapshot_of(self, view: StoreView) -> Snapshot:
         memory = self._memory
@@ -223,7 +207,6 @@ class PostgresStore(Store):
 
     @contextlib.contextmanager
     def transaction(self, *, durable: bool = True) -> Iterator[Transaction]:
-        """Writes that become visible together, or not at all if the block raises."""
         with self._write_lock, our_errors(self._address):
             self._check_writable()
             if self._writer is not None and _is_in_transaction(self._writer):
@@ -278,7 +261,6 @@ class PostgresStore(Store):
 
     @contextlib.contextmanager
     def writer_lock(self, timeout: float) -> Iterator[None]:
-        """The right to change documents and graph, for one process at a time."""
         self._check_writable()
         keys = (WRITER, self._address.index)
         milliseconds = int(min(max(1_000 * timeout, 1), LONGEST_WAIT))
@@ -325,7 +307,6 @@ class PostgresStore(Store):
 
     @contextlib.contextmanager
     def jobs_lock(self) -> Iterator[Callable[[], bool]]:
-        """The right to do the jobs of the index, for one server at a time."""
         keys = (SERVER, self._address.index)
         with our_errors(self._address), contextlib.closing(self._connect()) as connection:
             (is_free,) = only_column(connection.execute(TRY_LOCK, keys))
@@ -394,7 +375,6 @@ class PostgresStore(Store):
             raise LockedError(f"{self._address} {COPY_IN_USE}")
 
     def close(self) -> None:
-        """Release everything; further calls raise `StorageError`."""
         with self._write_lock:
             self._closed = True
             for connection in (self._writer, self._unused_lock):
@@ -402,8 +382,6 @@ class PostgresStore(Store):
                     connection.close()
             self._writer = None
             self._unused_lock = None
-        if self._listener is not None:
-            self._listener.close()
         self._pool.close()
 
     def _connect(self) -> psycopg.Connection[Any]:

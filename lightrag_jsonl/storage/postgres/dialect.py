@@ -11,20 +11,11 @@ from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.storage.postgres.full_text import PostgresFullText
-from lightrag_jsonl.storage.postgres.notifications import CHANNEL, NOTIFY
 from lightrag_jsonl.storage.postgres.vectors import index_vectors
 from lightrag_jsonl.storage.tables.dialect import Dialect, Keys, numbered_parameters
 
 ROWS_FETCHED = 1_000  # that are turned into Python's values together
 LONGEST_VECTOR = 4_000  # the most that an index of halfvec takes
-DESCRIPTIONS = """SELECT r.id, m.position, m.chunk, m.description
-    FROM unnest(?::bigint[], ?::bigint[]) r (id, last_mention) CROSS JOIN LATERAL (
-    SELECT position, chunk, description FROM {kind}_mentions WHERE {kind} = r.id AND id > r.last_mention
-    AND NOT chunk = ANY(?) AND description <> '' ORDER BY position LIMIT ?) m
-    ORDER BY r.id, m.position"""
-FIRST_CHUNKS = """SELECT r.id, c.name FROM unnest(?::bigint[]) r (id) CROSS JOIN LATERAL (
-    SELECT chunk, position FROM {kind}_mentions WHERE {kind} = r.id ORDER BY position LIMIT ?) m
-    JOIN chunks c ON c.id = m.chunk ORDER BY r.id, m.position"""
 # The members of a field's list, or its only value, as `item`; true and false count as 1 and 0.
 MEETS = """EXISTS (SELECT 1 FROM (SELECT {fields} -> ?::text whole) field, jsonb_array_elements(
     CASE jsonb_typeof(whole) WHEN 'array' THEN whole ELSE jsonb_build_array(whole) END)
@@ -80,7 +71,7 @@ class SentStatement:
 
 
 class PostgresDialect(Dialect):
-    """A connection to PostgreSQL, which gives values in binary form."""
+    """A connection to PostgreSQL, which gives values in binary form; `Dialect` says what each method promises."""
 
     NO_LIMIT = "ALL"
     OWN_FIELDS = (
@@ -116,7 +107,6 @@ class PostgresDialect(Dialect):
         self.full_text = PostgresFullText(self)
 
     def execute(self, statement: str, parameters: Sequence[object] = ()) -> SentStatement:
-        """Run one statement."""
         cursor = self.connection.execute(numbered_parameters(statement), parameters, binary=True)
         return SentStatement(cursor)
 
@@ -129,15 +119,12 @@ class PostgresDialect(Dialect):
     # ── arrays ──────────────────────────────────────────────────────────────────────
 
     def among(self, parameter: str = "?") -> str:
-        """A test after a column: whether the value is in an array."""
         return f"= ANY({parameter})"
 
     def array(self, keys: Keys) -> object:
-        """An array."""
         return list(keys)
 
     def pairs(self, pairs: Collection[tuple[int, int]]) -> tuple[str, Sequence[object]]:
-        """A query for pairs, and the parameters of the query."""
         lows = [low for low, _ in pairs]
         highs = [high for _, high in pairs]
         return "SELECT * FROM unnest(?::bigint[], ?::bigint[])", [lows, highs]
@@ -157,19 +144,15 @@ class PostgresDialect(Dialect):
         return str(value)
 
     def contains(self, column: str, parameter: str) -> str:
-        """A test whether a text contains the text of a parameter."""
         return f"strpos({column}, {parameter}) > 0"
 
     def json_field(self, column: str, field: str) -> str:
-        """A field of the JSON object in a column, as text."""
         return f"{column}::json ->> '{field}'"
 
     def is_present(self, fields: str) -> str:
-        """A test whether a JSON object has a field, the parameter, that is not null."""
         return f"coalesce({fields} -> ?::text, 'null') <> 'null'"
 
     def meets(self, fields: str, comparator: str) -> str:
-        """A test whether a field of a JSON object, or a member of its list, compares so."""
         compares = "item = choice"
         if comparator in TEXT_TESTS:
             compares = f"{BOTH_ARE_TEXTS} AND {TEXT_TESTS[comparator]}"
@@ -185,8 +168,13 @@ class PostgresDialect(Dialect):
         """The first descriptions for each id, in one statement."""
         if not after:
             return ()
+        statement = f"""SELECT r.id, m.position, m.chunk, m.description
+            FROM unnest(?::bigint[], ?::bigint[]) r (id, last_mention) CROSS JOIN LATERAL (
+            SELECT position, chunk, description FROM {kind}_mentions
+            WHERE {kind} = r.id AND id > r.last_mention AND NOT chunk = ANY(?) AND description <> ''
+            ORDER BY position LIMIT ?) m ORDER BY r.id, m.position"""
         parameters = (list(after), list(after.values()), list(without), limit)
-        return self.execute(DESCRIPTIONS.format(kind=kind), parameters)
+        return self.execute(statement, parameters)
 
     def first_chunks(
         self, kind: Kind, ids: Collection[int], limit: int
@@ -194,7 +182,10 @@ class PostgresDialect(Dialect):
         """The chunks of the first mentions of each id, in one statement."""
         if not ids:
             return ()
-        return self.execute(FIRST_CHUNKS.format(kind=kind), (list(ids), limit))
+        statement = f"""SELECT r.id, c.name FROM unnest(?::bigint[]) r (id) CROSS JOIN LATERAL (
+            SELECT chunk, position FROM {kind}_mentions WHERE {kind} = r.id ORDER BY position LIMIT ?) m
+            JOIN chunks c ON c.id = m.chunk ORDER BY r.id, m.position"""
+        return self.execute(statement, (list(ids), limit))
 
     # ── vectors ─────────────────────────────────────────────────────────────────────
 
@@ -208,11 +199,9 @@ class PostgresDialect(Dialect):
         return HalfVector(vector)
 
     def unpack(self, data: Any) -> Vectors:
-        """A vector as float32."""
         return np.asarray(data.to_numpy(), np.float32)
 
     def vector_length(self, kind: Kind) -> int:
-        """The length of the vectors of a kind; 0 if there are none."""
         rows = f"{kind}_vectors WHERE data <> {self.NO_VECTOR}"
         statement = f"SELECT vector_dims(data) FROM {rows} ORDER BY id LIMIT 1"
         for (length,) in self.execute(statement):
@@ -220,8 +209,7 @@ class PostgresDialect(Dialect):
         return 0
 
     def before_commit(self, touched: Mapping[Kind, Collection[int]]) -> None:
-        """Index the vectors of large kinds, and notify searching processes."""
+        """Index the vectors of large kinds."""
         for kind, rows in touched.items():
             if rows:
                 index_vectors(self, kind)
-        self.execute(NOTIFY, (CHANNEL,))

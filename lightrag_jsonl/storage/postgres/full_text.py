@@ -41,7 +41,6 @@ class PostgresFullText(FullText):
         self._dialect = dialect
 
     def add(self, chunks: ChunkTexts) -> None:
-        """Add the terms of new chunks."""
         parts = 0
         total_length = 0
         with self._dialect.connection.cursor().copy(COPY) as copy:
@@ -54,7 +53,6 @@ class PostgresFullText(FullText):
         self._add_to_totals(parts, total_length)
 
     def remove(self, chunks: ChunkTexts) -> None:
-        """Remove the terms of chunks."""
         removed_parts = list(counted_parts(chunks))
         postings = [(term, part) for part, counts in removed_parts for term in counts]
         terms = [term for term, _ in postings]
@@ -64,7 +62,6 @@ class PostgresFullText(FullText):
         self._add_to_totals(-len(removed_parts), -total_length)
 
     def clear(self) -> None:
-        """Remove all terms."""
         self._dialect.execute("DELETE FROM postings")
         self._dialect.execute("UPDATE totals SET parts = 0, terms = 0")
 

@@ -38,7 +38,6 @@ class PostgresMemory(VectorMemory):
     def read_vectors(
         self, view: StoreView, kind: Kind, dim: int, rows: Collection[int] | None = None
     ) -> tuple[Ids, Halves]:
-        """Row ids (n,), ascending, and vectors (n, dim) of all or some rows; other lengths are left out."""
         statement = VECTORS.format(kind=kind, no_vector=view.dialect.NO_VECTOR)
         some_rows = None if rows is None else list(rows)
         ids: list[int] = []

@@ -58,7 +58,6 @@ class PostgresVectors:
     def search(
         self, queries: Vectors, limit: int, allowed: Ids | None = None
     ) -> tuple[Ids, Floats]:
-        """The nearest vectors of each query: ids and scores, both of shape (queries, n <= limit)."""
         count, dim = queries.shape
         limit = max(limit, 0)
         if not (count and dim and limit):
@@ -74,7 +73,6 @@ class PostgresVectors:
         return self._nearest(queries, limit, allowed)
 
     def scores(self, queries: Vectors, ids: Ids) -> Floats:
-        """Inner products, shape (queries, ids); NaN where an id has no vector."""
         scores = np.full((len(queries), len(ids)), np.nan)
         if scores.size:
             stored_ids, stored_scores = self._scores(queries, AMONG, ids.tolist())
@@ -84,7 +82,6 @@ class PostgresVectors:
         return scores
 
     def matrix(self, ids: Ids) -> Vectors:
-        """The vectors of these ids, shape (ids, dim); zeros where an id has no vector."""
         statement = f"SELECT id, data FROM {self._kind}_vectors WHERE id {self._dialect.among()}"
         cursor = self._dialect.execute(statement, [self._dialect.array(ids.tolist())])
         vectors = {id: self._dialect.unpack(data) for id, data in cursor}

@@ -102,7 +102,6 @@ class SQLiteStore(Store):
 
     @contextlib.contextmanager
     def view(self) -> Iterator[StoreView]:
-        """A consistent view for reading."""
         self._check_open()
         with self._errors():
             try:
@@ -120,7 +119,6 @@ class SQLiteStore(Store):
 
     @contextlib.contextmanager
     def transaction(self, *, durable: bool = True) -> Iterator[Transaction]:
-        """Writes that become visible together, or not at all if the block raises."""
         with self._write_lock, self._errors():
             self._check_writable()
             if self._writer is None:
@@ -140,7 +138,6 @@ class SQLiteStore(Store):
 
     @contextlib.contextmanager
     def writer_lock(self, timeout: float) -> Iterator[None]:
-        """The right to change documents and graph, for one process at a time."""
         from filelock import FileLock, Timeout
 
         self._check_writable()
@@ -161,7 +158,6 @@ class SQLiteStore(Store):
 
     @contextlib.contextmanager
     def jobs_lock(self) -> Iterator[Callable[[], bool]]:
-        """The right to do the jobs of the index, for one server at a time."""
         from filelock import FileLock, Timeout
 
         path = self._folder / SERVER_LOCK
@@ -177,7 +173,6 @@ class SQLiteStore(Store):
             yield lambda: lock.is_locked
 
     def size(self) -> int:
-        """The bytes that the index takes on the disk."""
         database = sum(path.stat().st_size for path in self._folder.glob(f"{FILE_NAME}*"))
         return database + self._memory_files.size()
 
@@ -203,7 +198,6 @@ class SQLiteStore(Store):
             yield folder
 
     def vacuum(self) -> None:
-        """Give unused space back, so that nothing deleted is left in any file."""
         self._check_writable()
         with self._errors(), self._write_lock, contextlib.closing(self._connect()) as connection:
             connection.execute("PRAGMA temp_store = FILE")  # the copy may not fit into memory
@@ -220,7 +214,6 @@ class SQLiteStore(Store):
             raise LockedError(f"{self._path} {IN_USE}", path=self._path)
 
     def close(self) -> None:
-        """Release everything; further calls raise `StorageError`."""
         with self._write_lock:
             self._closed = True
             if self._writer is not None:

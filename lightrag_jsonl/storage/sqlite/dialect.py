@@ -14,13 +14,6 @@ from lightrag_jsonl.storage.tables.base import json_text
 from lightrag_jsonl.storage.tables.dialect import Cursor, Dialect, Keys
 from lightrag_jsonl.storage.vector_index import HALF
 
-DESCRIPTIONS = """SELECT position, chunk, description FROM {kind}_mentions WHERE {kind} = ? AND id > ?
-    AND NOT chunk IN (SELECT value FROM json_each(?)) AND description <> ''
-    ORDER BY position LIMIT ?"""
-FIRST_CHUNKS = """SELECT c.name FROM (SELECT chunk, position FROM {kind}_mentions WHERE {kind} = ?
-    ORDER BY position LIMIT ?) m JOIN chunks c ON c.id = m.chunk ORDER BY m.position"""
-
-
 TEXT_TESTS = {
     "contains": "instr({value}, choice.value) > 0",
     "starts with": "substr({value}, 1, length(choice.value)) = choice.value",
@@ -29,7 +22,7 @@ TEXT_TESTS = {
 
 
 class SQLiteDialect(Dialect):
-    """A connection to SQLite."""
+    """A connection to SQLite; `Dialect` says what each method promises."""
 
     NO_LIMIT = "-1"
     OWN_FIELDS = "json_object('id', d.name, 'title', d.title, 'source', d.source, 'date', d.date)"
@@ -62,25 +55,20 @@ class SQLiteDialect(Dialect):
         self.full_text = SQLiteFullText(connection)
 
     def execute(self, statement: str, parameters: Sequence[object] = ()) -> Cursor:
-        """Run one statement."""
         return self._connection.execute(statement, parameters)
 
     def execute_many(self, statement: str, rows: Iterable[Sequence[object]]) -> int:
-        """Run one statement for each row of parameters; returns the number of changed rows."""
         return self._connection.executemany(statement, rows).rowcount
 
     # ── arrays ──────────────────────────────────────────────────────────────────────
 
     def among(self, parameter: str = "?") -> str:
-        """A test after a column: whether the value is in a list in JSON."""
         return f"IN (SELECT value FROM json_each({parameter}))"
 
     def array(self, keys: Keys) -> object:
-        """A list in JSON."""
         return json_text(list(keys))
 
     def pairs(self, pairs: Collection[tuple[int, int]]) -> tuple[str, Sequence[object]]:
-        """A query for pairs, and the parameters of the query."""
         query = "SELECT value ->> 0, value ->> 1 FROM json_each(?)"
         return query, [json_text(sorted(pairs))]
 
@@ -102,19 +90,15 @@ class SQLiteDialect(Dialect):
             raise sqlite3.DatabaseError(f"malformed compressed text: {error}") from error
 
     def contains(self, column: str, parameter: str) -> str:
-        """A test whether a text contains the text of a parameter."""
         return f"instr({column}, {parameter}) > 0"
 
     def json_field(self, column: str, field: str) -> str:
-        """A field of the JSON object in a column, as text."""
         return f"{column} ->> '{field}'"
 
     def is_present(self, fields: str) -> str:
-        """A test whether a JSON object has a field, the parameter, that is not null."""
         return f"EXISTS (SELECT 1 FROM json_each({fields}) WHERE key = ? AND type <> 'null')"
 
     def meets(self, fields: str, comparator: str) -> str:
-        """A test whether a field of a JSON object, or a member of its list, compares so."""
         field = _compares("field.value", "field.type", comparator)
         member = _compares("member.value", "member.type", comparator)
         return f"""EXISTS (SELECT 1 FROM json_each({fields}) field WHERE field.key = ?
@@ -127,7 +111,9 @@ class SQLiteDialect(Dialect):
         self, kind: Kind, after: Mapping[int, int], without: Collection[int], limit: int | None
     ) -> Iterator[tuple[int, int, int, str]]:
         """The first descriptions for each id, a statement each."""
-        statement = DESCRIPTIONS.format(kind=kind)
+        statement = f"""SELECT position, chunk, description FROM {kind}_mentions
+            WHERE {kind} = ? AND id > ? AND NOT chunk IN (SELECT value FROM json_each(?))
+            AND description <> '' ORDER BY position LIMIT ?"""
         chunks = json_text(sorted(without))
         count = -1 if limit is None else limit
         for id, last_mention in after.items():
@@ -139,7 +125,9 @@ class SQLiteDialect(Dialect):
         self, kind: Kind, ids: Collection[int], limit: int
     ) -> Iterator[tuple[int, str]]:
         """The chunks of the first mentions of each id, a statement each."""
-        statement = FIRST_CHUNKS.format(kind=kind)
+        statement = f"""SELECT c.name FROM (
+            SELECT chunk, position FROM {kind}_mentions WHERE {kind} = ? ORDER BY position LIMIT ?) m
+            JOIN chunks c ON c.id = m.chunk ORDER BY m.position"""
         for id in ids:
             for (chunk,) in self._connection.execute(statement, (id, limit)):
                 yield id, chunk
@@ -147,7 +135,6 @@ class SQLiteDialect(Dialect):
     # ── vectors ─────────────────────────────────────────────────────────────────────
 
     def pack(self, vector: Vectors) -> object:
-        """A vector as bytes."""
         return vector.astype(HALF).tobytes()
 
     def unpack(self, data: Any) -> Vectors:
@@ -155,7 +142,6 @@ class SQLiteDialect(Dialect):
         return np.frombuffer(data, HALF).astype(np.float32)
 
     def vector_length(self, kind: Kind) -> int:
-        """The length of the vectors of a kind; 0 if there are none."""
         rows = f"{kind}_vectors WHERE data <> {self.NO_VECTOR}"
         statement = f"SELECT length(data) / 2 FROM {rows} LIMIT 1"
         for (length,) in self._connection.execute(statement):

@@ -16,21 +16,6 @@ from lightrag_jsonl.storage.tables.full_text import (
     term_parts,
 )
 
-ADD = "INSERT INTO chunk_terms (rowid, terms) VALUES (?, ?)"
-REMOVE = "INSERT INTO chunk_terms (chunk_terms, rowid, terms) VALUES ('delete', ?, ?)"
-CLEAR = "INSERT INTO chunk_terms (chunk_terms) VALUES ('delete-all')"
-HOLDS = "SELECT 1 FROM chunk_terms WHERE chunk_terms MATCH ? AND rowid = ?"
-SEARCH = f"""SELECT part / {PARTS} chunk, {JOINT_SCORE} joint FROM (
-    SELECT rowid part, -bm25(chunk_terms) score FROM chunk_terms WHERE chunk_terms MATCH ? LIMIT -1)
-    {{where}} GROUP BY chunk ORDER BY joint DESC, chunk LIMIT ?"""
-CHUNKS = f"""SELECT DISTINCT rowid / {PARTS} FROM chunk_terms WHERE chunk_terms MATCH ?
-    ORDER BY rowid LIMIT ?"""
-ALLOWED_CHUNKS = "WHERE chunk IN (SELECT value FROM json_each(?))"
-EXACT_COUNTS = """SELECT term, doc FROM chunk_vocabulary
-    WHERE term IN (SELECT value FROM json_each(?))"""
-COUNT = "SELECT count(*) FROM chunk_terms WHERE chunk_terms MATCH ?"
-ALL_PARTS = "SELECT count(*) FROM chunk_terms_docsize"
-
 
 class SQLiteFullText(FullText):
     """The full text of the index that a connection leads to."""
@@ -39,22 +24,22 @@ class SQLiteFullText(FullText):
         self._connection = connection
 
     def add(self, chunks: ChunkTexts) -> None:
-        """Add the terms of new chunks."""
-        self._connection.executemany(ADD, _joined_parts(chunks))
+        statement = "INSERT INTO chunk_terms (rowid, terms) VALUES (?, ?)"
+        self._connection.executemany(statement, _joined_parts(chunks))
 
     def remove(self, chunks: ChunkTexts) -> None:
-        """Remove the terms of chunks."""
-        self._connection.executemany(REMOVE, _joined_parts(chunks))
+        statement = "INSERT INTO chunk_terms (chunk_terms, rowid, terms) VALUES ('delete', ?, ?)"
+        self._connection.executemany(statement, _joined_parts(chunks))
 
     def clear(self) -> None:
-        """Remove all terms."""
-        self._connection.execute(CLEAR)
+        self._connection.execute("INSERT INTO chunk_terms (chunk_terms) VALUES ('delete-all')")
 
     def holds(self, chunk: int, text: str) -> bool:
         """Whether a chunk is there with all terms of the text, in order."""
+        statement = "SELECT 1 FROM chunk_terms WHERE chunk_terms MATCH ? AND rowid = ?"
         parts = _joined_parts([(chunk, text)])
         return all(
-            self._connection.execute(HOLDS, (_phrase(terms), part)).fetchall()
+            self._connection.execute(statement, (_phrase(terms), part)).fetchall()
             for part, terms in parts
             if terms
         )
@@ -68,24 +53,32 @@ class SQLiteFullText(FullText):
         parameters: list[object] = [query]
         where = ""
         if allowed is not None:
-            where = ALLOWED_CHUNKS
+            where = "WHERE chunk IN (SELECT value FROM json_each(?))"
             parameters.append(json_text(sorted(allowed)))
         parameters.append(max(limit, 0))
-        statement = SEARCH.format(where=where)
+        statement = f"""SELECT part / {PARTS} chunk, {JOINT_SCORE} joint FROM (
+            SELECT rowid part, -bm25(chunk_terms) score FROM chunk_terms
+            WHERE chunk_terms MATCH ? LIMIT -1)
+            {where} GROUP BY chunk ORDER BY joint DESC, chunk LIMIT ?"""
         return self._connection.execute(statement, parameters).fetchall()
 
     def _chunks_with_all(self, stems: Sequence[str], limit: int) -> list[int]:
         query = " AND ".join(map(_phrase, stems))
-        return [chunk for (chunk,) in self._connection.execute(CHUNKS, (query, limit))]
+        statement = f"""SELECT DISTINCT rowid / {PARTS} FROM chunk_terms WHERE chunk_terms MATCH ?
+            ORDER BY rowid LIMIT ?"""
+        return [chunk for (chunk,) in self._connection.execute(statement, (query, limit))]
 
     def _counts(self, stems: Collection[str]) -> tuple[int, dict[str, int]]:
-        exact = self._connection.execute(EXACT_COUNTS, (json_text(list(stems)),))
+        statement = """SELECT term, doc FROM chunk_vocabulary
+            WHERE term IN (SELECT value FROM json_each(?))"""
+        exact = self._connection.execute(statement, (json_text(list(stems)),))
+        count_of_phrase = "SELECT count(*) FROM chunk_terms WHERE chunk_terms MATCH ?"
         counts = dict.fromkeys(stems, 0) | dict(exact)
         for term, count in counts.items():
             is_folded = not count and not term.isascii()  # é is stored as e
             if term.endswith(ANY_END) or is_folded:
-                counts[term] = self._number(COUNT, _phrase(term))
-        return self._number(ALL_PARTS), counts
+                counts[term] = self._number(count_of_phrase, _phrase(term))
+        return self._number("SELECT count(*) FROM chunk_terms_docsize"), counts
 
     def _number(self, statement: str, *parameters: str) -> int:
         ((number,),) = self._connection.execute(statement, parameters)

@@ -13,6 +13,7 @@ from lightrag_jsonl.storage.tables.base import (
     Tables,
     WritableTables,
     by_name,
+    column_values,
     json_text,
     only_column,
 )
@@ -76,17 +77,13 @@ class AnswerWrites(AnswerReads, WritableTables):
         """Cache a model's answer; `document` is the id of the document that the request quoted, None
         if there may have been several.
         """
-        usage = completion.usage
-        row = {
-            "key": key,
-            "text": self.dialect.pack_text(completion.text),
-            "finish": completion.finish,
-            "input_tokens": usage.input_tokens,
-            "output_tokens": usage.output_tokens,
-            "cached_tokens": usage.cached_tokens,
-            "calls": usage.calls,
-            "document": document,
-        }
+        row = column_values(
+            completion.usage,
+            key=key,
+            text=self.dialect.pack_text(completion.text),
+            finish=completion.finish,
+            document=document,
+        )
         self._put("completions", [row], key="key")
 
     def delete_completions(self, keys: Collection[bytes] | None = None) -> int:

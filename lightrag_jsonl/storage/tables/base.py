@@ -1,10 +1,10 @@
 """What all tables share: rows are read and written by the names of columns."""
 
 from collections import namedtuple
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
-from functools import lru_cache
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from functools import cache, lru_cache
+from typing import Any, TypeAlias, TypeVar, get_origin, get_type_hints
 
 import msgspec
 import numpy as np
@@ -13,6 +13,7 @@ from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.storage.tables.dialect import Cursor, Dialect, Keys
 from lightrag_jsonl.storage.vector_index import Ids
 
+RowValue = TypeVar("RowValue")
 ColumnValues: TypeAlias = Mapping[str, Any]  # of one row, by the name of the column
 
 TABLE_NAMES: dict[Kind, str] = {"entity": "entities", "relation": "relations", "chunk": "chunks"}
@@ -45,6 +46,35 @@ def by_name(cursor: Cursor) -> list[Any]:
     """All rows; the values of the columns are attributes."""
     columns = tuple([column[0] for column in cursor.description])
     return list(map(row_type(columns)._make, cursor))
+
+
+def read_as(
+    kind: type[RowValue], cursor: Cursor, **parsers: Callable[[Any], Any]
+) -> list[RowValue]:
+    """A value of a class for each row: the columns are called as its fields. What is no single value in the
+    class is JSON in the column, unless another of the `parsers` reads it.
+    """
+    names = [column[0] for column in cursor.description]
+    parsers = {**_json_parsers(kind), **parsers}  # type: ignore[arg-type]  # mypy: no Hashable
+    parsers = {name: parse for name, parse in parsers.items() if name in names}
+    values: list[RowValue] = []
+    for row in cursor:
+        fields = dict(zip(names, row, strict=True))
+        for name, parse in parsers.items():
+            fields[name] = parse(fields[name])
+        values.append(kind(**fields))
+    return values
+
+
+@cache
+def _json_parsers(kind: type[Any]) -> dict[str, Callable[[Any], Any]]:
+    """What reads the fields of a class that hold mappings, tuples or values of other classes."""
+    hints = get_type_hints(kind)
+    return {
+        name: msgspec.json.Decoder(hint).decode
+        for name, hint in hints.items()
+        if get_origin(hint) in (dict, Mapping, tuple) or is_dataclass(hint)
+    }
 
 
 def only_column(cursor: Cursor) -> list[Any]:

@@ -44,24 +44,15 @@ from lightrag_jsonl.storage.tables.base import (
     column_values,
     json_text,
     only_column,
+    read_as,
 )
 from lightrag_jsonl.storage.tables.dialect import Dialect
 from lightrag_jsonl.storage.tables.kept_rows import CHUNK_TABLES, KeepingTables
 
-COLUMNS = (
-    "id, name, title, source, date, metadata, seen_pictures, content, state, characters, created_at"
-)
 CHUNKS = "documents d JOIN chunks c ON c.document = d.id"
 TEXT_ORDER = "d.id, c.position"
 CHUNK = """c.id, c.name, d.name AS document_id, c.position, c.page, c.start, c.stop,
     c.text, c.tokens, c.created_at, c.heading, d.title, d.date"""
-REPORT = """c.id, c.name AS chunk_id, d.name AS document_id, c.tokens, c.state, c.error,
-    c.report, c.extractor"""
-SET_STATES = """UPDATE documents SET state = (
-    SELECT CASE WHEN count(CASE WHEN state = 'failed' OR error <> '' THEN 1 END) = 0 THEN 'done'
-        WHEN count(CASE state WHEN 'failed' THEN 1 END) = count(*) THEN 'failed' ELSE 'partial' END
-    FROM chunks WHERE document = documents.id)
-    WHERE id"""
 USAGE_NUMBERS = tuple([field.name for field in fields(Usage)])
 REPORT_NUMBERS = tuple(
     [
@@ -77,11 +68,8 @@ Provided: TypeAlias = tuple[  # records, chunks, the size of the chunks, and pic
     tuple[int, int] | None,
     tuple[SeenPicture, ...],
 ]
-parse_metadata = Decoder(dict[str, Any]).decode
-parse_seen = Decoder(tuple[SeenPicture, ...]).decode
 parse_document = Decoder(Document).decode
 parse_provided = Decoder(Provided).decode
-parse_report = Decoder(ExtractionReport).decode
 parse_counts = Decoder(dict[str, int]).decode
 parse_numbers = Decoder(tuple[int, ...]).decode
 
@@ -95,11 +83,13 @@ class DocumentReads(Tables):
         """The visible documents, all or some by id, in the order of storing, without the first
         `offset` and at most `limit`.
         """
-        table = "documents"
+        columns = """d.id AS row, d.name AS id, d.title, d.source, d.date, d.metadata, d.seen_pictures,
+            d.content, d.state, d.characters, d.created_at"""
+        table = "documents d"
         if ids is None:
             table = f"(SELECT * FROM documents ORDER BY id {self._page(limit, offset)}) d"
-        rows = by_name(self._select(COLUMNS, table, "name", ids))
-        return [_document(row) for row in rows]
+        cursor = self._select(columns, table, "d.name", ids, order="d.id")
+        return read_as(StoredDocument, cursor)
 
     def pages(self, document_ids: Collection[str], number: int | None = None) -> tuple[Page, ...]:
         """The pages of documents, in order: all pages, or the page with a number."""
@@ -113,14 +103,7 @@ class DocumentReads(Tables):
             self.dialect.array(document_ids),
             number,
         )
-        return tuple(
-            Page(
-                document_id=page.document_id,
-                number=page.number,
-                text=self.dialect.unpack_text(page.text),
-            )
-            for page in by_name(rows)
-        )
+        return tuple(read_as(Page, rows, text=self.dialect.unpack_text))
 
     def pending(self, ids: Names = None, *, job: str | None = None) -> list[PendingDocument]:
         """Documents and files that wait, oldest first: all, some by id, or those of a job."""
@@ -157,11 +140,8 @@ class DocumentReads(Tables):
 
     def document_labels(self) -> list[DocumentLabel]:
         """What people search a visible document by, in the order of storing."""
-        statement = "SELECT name AS id, title, source, state FROM documents ORDER BY id"
-        return [
-            DocumentLabel(id=id, title=title, source=source, state=state)
-            for id, title, source, state in self._execute(statement)
-        ]
+        statement = "SELECT name AS id, title, source, state FROM documents d ORDER BY d.id"
+        return read_as(DocumentLabel, self._execute(statement))
 
     def existing_ids(self, ids: Collection[str]) -> set[str]:
         """Those of the ids that belong to a visible or waiting document."""
@@ -236,8 +216,10 @@ class DocumentReads(Tables):
 
     def chunk_reports(self, document_ids: Names = None) -> list[ChunkReport]:
         """The results of the extraction of each chunk, of all documents or some."""
-        cursor = self._select(REPORT, CHUNKS, "d.name", document_ids, order=TEXT_ORDER)
-        return [_chunk_report(row) for row in by_name(cursor)]
+        columns = """c.id AS row, c.name AS chunk_id, d.name AS document_id, c.tokens, c.state, c.error,
+            c.report, c.extractor"""
+        cursor = self._select(columns, CHUNKS, "d.name", document_ids, order=TEXT_ORDER)
+        return read_as(ChunkReport, cursor)
 
     def last_chunk(self) -> int:
         """The greatest row id of a chunk; 0 if there is none."""
@@ -383,19 +365,17 @@ class DocumentWrites(DocumentReads, KeepingTables):
             "characters": document.characters,
             "created_at": document.created_at,
         }
+        page_rows = [
+            {
+                "document": document.row,
+                "number": page.number,
+                "text": self.dialect.pack_text(page.text),
+            }
+            for page in pages
+        ]
         self.keep([document.row], "documents", "pages")
         self._put("documents", [row])
-        self._insert(
-            "pages",
-            [
-                {
-                    "document": document.row,
-                    "number": page.number,
-                    "text": self.dialect.pack_text(page.text),
-                }
-                for page in pages
-            ],
-        )
+        self._insert("pages", page_rows)
         self.changed = True
 
     def delete_documents(self, rows: Collection[int]) -> None:
@@ -465,7 +445,12 @@ class DocumentWrites(DocumentReads, KeepingTables):
             for rejection in chunk.extraction.rejections
         ]
         self._insert("rejections", rejections)
-        self._execute(f"{SET_STATES} {self.dialect.among()}", self.dialect.array(documents))
+        statement = f"""UPDATE documents SET state = (
+            SELECT CASE WHEN count(CASE WHEN state = 'failed' OR error <> '' THEN 1 END) = 0 THEN 'done'
+                WHEN count(CASE state WHEN 'failed' THEN 1 END) = count(*) THEN 'failed' ELSE 'partial' END
+            FROM chunks WHERE document = documents.id)
+            WHERE id {self.dialect.among()}"""
+        self._execute(statement, self.dialect.array(documents))
         self.touched["chunk"].update(rows)
 
     def rebuild_terms(self) -> None:
@@ -473,22 +458,6 @@ class DocumentWrites(DocumentReads, KeepingTables):
         texts = self._execute("SELECT id, text FROM chunks")
         self.dialect.full_text.clear()
         self.dialect.full_text.add((id, text) for id, text in texts)
-
-
-def _document(row: Any) -> StoredDocument:
-    return StoredDocument(
-        row=row.id,
-        id=row.name,
-        title=row.title,
-        source=row.source,
-        date=row.date,
-        metadata=parse_metadata(row.metadata),
-        seen_pictures=parse_seen(row.seen_pictures),
-        content=row.content,
-        state=row.state,
-        characters=row.characters,
-        created_at=row.created_at,
-    )
 
 
 def _pending(row: Any) -> PendingDocument:
@@ -538,19 +507,6 @@ def _summed_report(row: Any) -> ExtractionReport:
         gleaned=tuple([count * row.chunks for count in gleaned]),
         usage=Usage(**{name: int(getattr(row, name)) for name in USAGE_NUMBERS}),
         content_keywords={},
-    )
-
-
-def _chunk_report(row: Any) -> ChunkReport:
-    return ChunkReport(
-        row=row.id,
-        chunk_id=row.chunk_id,
-        document_id=row.document_id,
-        tokens=row.tokens,
-        state=row.state,
-        error=row.error,
-        report=parse_report(row.report),
-        extractor=row.extractor,
     )
 
 

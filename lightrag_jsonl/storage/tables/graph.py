@@ -1,8 +1,7 @@
 """Entities and relations: the rows merged from mentions, and the merges of names."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
-from typing import Any
 
 import numpy as np
 from msgspec.json import Decoder
@@ -27,32 +26,20 @@ from lightrag_jsonl.storage.tables.base import (
     column_values,
     integer_columns,
     only_column,
+    read_as,
 )
 from lightrag_jsonl.storage.tables.dialect import Cursor, Dialect
 from lightrag_jsonl.storage.tables.kept_rows import ALIASES_KEY, KeepingTables
 
-ENTITY = """id, key, name, type, description, names, types, attributes, aliases, mentions, quoted,
-    summary, summarized_to, summarized_mentions, created_at, edited"""
-RELATION = """id, low, high, reversed, description, keywords, low_names, high_names, forward,
-    backward, weight, mentions, summary, summarized_to, summarized_mentions, created_at, edited"""
-MENTIONS = "(SELECT entity, chunk FROM entity_mentions WHERE entity IS NOT NULL) m"
-CLAIMS_AROUND = """WITH RECURSIVE own (key) AS (SELECT key FROM entities WHERE id {among} UNION
-    SELECT a.key FROM own JOIN aliases a ON a.target = own.key)
-    SELECT entity, key FROM stated_aliases WHERE entity {among} OR key IN (SELECT key FROM own)
-    ORDER BY entity, key"""
-IDS_OF_KEYS = """WITH RECURSIVE ends (key, target) AS (
-    SELECT key, target FROM aliases WHERE target <> key AND key {among} UNION
-    SELECT e.key, a.target FROM ends e JOIN aliases a ON a.key = e.target AND a.target <> a.key)
-    SELECT key, id FROM entities n WHERE key {among} AND NOT EXISTS (
-    SELECT 1 FROM ends e WHERE e.key = n.key) UNION ALL
-    SELECT e.key, n.id FROM ends e JOIN entities n ON n.key = e.target WHERE NOT EXISTS (
-    SELECT 1 FROM aliases a WHERE a.key = e.target AND a.target <> a.key)"""
+ENTITY = ", ".join([field.name for field in fields(EntityRow)])
+RELATION = ", ".join(
+    [field.name for field in fields(RelationRow) if field.name != "backward_keywords"]
+)
 # Two texts in one key of stored votes: between the name and the value of an attribute, and before
 # the keywords of mentions that lead from the high to the low end.
 SEPARATOR = "\0"
 
 parse_votes = Decoder(dict[str, int]).decode
-parse_edited = Decoder(dict[str, Any]).decode
 
 
 def weighted_relations(dialect: Dialect) -> str:
@@ -86,7 +73,8 @@ class GraphReads(Tables):
             cursor = self._select(ENTITY, "entities", "id", ids)
         else:
             cursor = self._select(ENTITY, "entities", "key", keys)
-        return {row.id: _entity_row(row) for row in by_name(cursor)}
+        rows = read_as(EntityRow, cursor, attributes=_attribute_votes)
+        return {row.id: row for row in rows}
 
     def lasting_names(self, kind: Kind, rows: Collection[int]) -> dict[int, str]:
         """What a row is, whatever its row id: the id of a chunk, the name key of an entity, both keys of a
@@ -130,7 +118,10 @@ class GraphReads(Tables):
             cursor = self._relations_at(ends)
         else:
             cursor = self._select(RELATION, "relations", "id", ids)
-        return {row.id: _relation_row(row) for row in by_name(cursor)}
+        rows = read_as(RelationRow, cursor, reversed=bool)
+        for row in rows:
+            row.keywords, row.backward_keywords = _keyword_votes(row.keywords)
+        return {row.id: row for row in rows}
 
     def _relations_at(self, ends: Collection[int]) -> Cursor:
         among = self.dialect.among("?1")
@@ -167,9 +158,8 @@ class GraphReads(Tables):
 
     def entities(self, rows: Collection[int], *, chunk_limit: int = 20) -> dict[int, Entity]:
         """Entities for readers, each with the public ids of its first chunks; degree not set."""
-        chunks = self.dialect.first_chunks("entity", rows, chunk_limit)
+        chunk_ids = self._first_chunks("entity", rows, chunk_limit)
         entities = self.entity_rows(ids=rows)
-        chunk_ids = _distinct_by_row(rows, chunks)
         return {row: entities[row].entity(chunk_ids[row]) for row in rows if row in entities}
 
     def entity_names(self, rows: Collection[int]) -> dict[int, str]:
@@ -187,14 +177,22 @@ class GraphReads(Tables):
 
     def relations(self, rows: Collection[int], *, chunk_limit: int = 20) -> dict[int, Relation]:
         """Relations for readers, each with the public ids of its first chunks."""
-        chunks = self.dialect.first_chunks("relation", rows, chunk_limit)
+        chunk_ids = self._first_chunks("relation", rows, chunk_limit)
         relations = self.relation_rows(ids=rows)
         ends = {end for relation in relations.values() for end in (relation.low, relation.high)}
         names = self.entity_names(ends)
-        chunk_ids = _distinct_by_row(rows, chunks)
         return {
             row: relations[row].relation(names, chunk_ids[row]) for row in rows if row in relations
         }
+
+    def _first_chunks(
+        self, kind: Kind, rows: Collection[int], limit: int
+    ) -> dict[int, tuple[str, ...]]:
+        """The public ids of the chunks of the first mentions of entities or relations, each once."""
+        ids: dict[int, dict[str, None]] = {row: {} for row in rows}
+        for row, chunk_id in self.dialect.first_chunks(kind, rows, limit):
+            ids[row].setdefault(chunk_id)
+        return {row: tuple(chunk_ids) for row, chunk_ids in ids.items()}
 
     def graph_rows(self, touched: Mapping[Kind, RowIds] | None = None) -> GraphRows:
         """The shape of the graph: all rows, or only the touched rows, of a kind with None all."""
@@ -209,8 +207,9 @@ class GraphReads(Tables):
                 rows["relation"],
             )
         )
+        mentioned = "(SELECT entity, chunk FROM entity_mentions WHERE entity IS NOT NULL) m"
         mentions = integer_columns(
-            self._select("entity, chunk", MENTIONS, "chunk", rows["chunk"], order="chunk, entity")
+            self._select("entity, chunk", mentioned, "chunk", rows["chunk"], order="chunk, entity")
         )
         return GraphRows(
             entities=entities["id"],
@@ -226,7 +225,14 @@ class GraphReads(Tables):
         """Row ids of the entities with these name keys; merged names count, too."""
         if not keys:
             return {}
-        statement = IDS_OF_KEYS.format(among=self.dialect.among("?1"))
+        among = self.dialect.among("?1")
+        statement = f"""WITH RECURSIVE ends (key, target) AS (
+            SELECT key, target FROM aliases WHERE target <> key AND key {among} UNION
+            SELECT e.key, a.target FROM ends e JOIN aliases a ON a.key = e.target AND a.target <> a.key)
+            SELECT key, id FROM entities n WHERE key {among} AND NOT EXISTS (
+            SELECT 1 FROM ends e WHERE e.key = n.key) UNION ALL
+            SELECT e.key, n.id FROM ends e JOIN entities n ON n.key = e.target WHERE NOT EXISTS (
+            SELECT 1 FROM aliases a WHERE a.key = e.target AND a.target <> a.key)"""
         ids: dict[str, int] = dict(self._execute(statement, self.dialect.array(keys)))
         return {key: ids[key] for key in keys if key in ids}
 
@@ -237,7 +243,11 @@ class GraphReads(Tables):
         if entities is not None and not entities:
             return []
         if entities is not None:
-            statement = CLAIMS_AROUND.format(among=self.dialect.among("?1"))
+            among = self.dialect.among("?1")
+            statement = f"""WITH RECURSIVE own (key) AS (SELECT key FROM entities WHERE id {among} UNION
+                SELECT a.key FROM own JOIN aliases a ON a.target = own.key)
+                SELECT entity, key FROM stated_aliases WHERE entity {among}
+                OR key IN (SELECT key FROM own) ORDER BY entity, key"""
             cursor = self._execute(statement, self.dialect.array(entities))
         else:
             cursor = self._select("entity, key", "stated_aliases", "key", keys, order="entity, key")
@@ -304,47 +314,13 @@ class GraphWrites(GraphReads, KeepingTables):
         self.changed = True
 
 
-def _distinct_by_row(
-    rows: Collection[int], pairs: Iterable[tuple[int, str]]
-) -> dict[int, tuple[str, ...]]:
-    """The texts of each row, each text once."""
-    texts: dict[int, dict[str, None]] = {row: {} for row in rows}
-    for row, text in pairs:
-        texts[row][text] = None
-    return {row: tuple(distinct) for row, distinct in texts.items()}
-
-
-def _entity_row(row: Any) -> EntityRow:
-    values = {
-        "names": parse_votes(row.names),
-        "types": parse_votes(row.types),
-        "attributes": _attribute_votes(parse_votes(row.attributes)),
-        "aliases": parse_votes(row.aliases),
-        "edited": parse_edited(row.edited),
-    }
-    return EntityRow(**(row._asdict() | values))
-
-
-def _attribute_votes(votes: Mapping[str, int]) -> dict[tuple[str, str], int]:
+def _attribute_votes(text: str) -> dict[tuple[str, str], int]:
     """Votes by the name and the value of an attribute."""
     attributes = {}
-    for key, count in votes.items():
+    for key, count in parse_votes(text).items():
         name, _, value = key.partition(SEPARATOR)
         attributes[name, value] = count
     return attributes
-
-
-def _relation_row(row: Any) -> RelationRow:
-    forward_votes, backward_votes = _keyword_votes(parse_votes(row.keywords))
-    values = {
-        "keywords": forward_votes,
-        "backward_keywords": backward_votes,
-        "low_names": parse_votes(row.low_names),
-        "high_names": parse_votes(row.high_names),
-        "reversed": bool(row.reversed),
-        "edited": parse_edited(row.edited),
-    }
-    return RelationRow(**(row._asdict() | values))
 
 
 def _keyword_votes(votes: Mapping[str, int]) -> tuple[dict[str, int], dict[str, int]]:

@@ -6,9 +6,9 @@ from lightrag_jsonl.storage.rows import StoredJob
 from lightrag_jsonl.storage.tables.base import (
     Tables,
     WritableTables,
-    by_name,
     json_text,
     only_column,
+    read_as,
 )
 
 COLUMNS = "name AS id, state, size, record"
@@ -21,18 +21,18 @@ class JobReads(Tables):
 
     def job(self, id: str) -> StoredJob | None:
         """The job with an id, if there is one."""
-        rows = by_name(self._execute(f"SELECT {COLUMNS} FROM jobs WHERE name = ?", id))
-        return _job(rows[0]) if rows else None
+        cursor = self._execute(f"SELECT {COLUMNS} FROM jobs WHERE name = ?", id)
+        return next(iter(read_as(StoredJob, cursor)), None)
 
     def newest_jobs(self, limit: int | None = None, offset: int = 0) -> list[StoredJob]:
         """The jobs, newest first, without the first `offset` and at most `limit`."""
         statement = f"SELECT {COLUMNS} FROM jobs ORDER BY jobs.id DESC {self._page(limit, offset)}"
-        return list(map(_job, by_name(self._execute(statement))))
+        return read_as(StoredJob, self._execute(statement))
 
     def open_jobs(self, limit: int | None = None) -> list[StoredJob]:
         """The jobs that have not ended, in the order of their turns, at most `limit`."""
         statement = f"SELECT {COLUMNS} FROM jobs WHERE {OPEN} ORDER BY jobs.id {self._page(limit)}"
-        return list(map(_job, by_name(self._execute(statement))))
+        return read_as(StoredJob, self._execute(statement))
 
     def job_states(self) -> dict[str, int]:
         """The number of jobs in each state."""
@@ -51,8 +51,7 @@ class JobWrites(JobReads, WritableTables):
     def job_to_change(self, id: str) -> StoredJob | None:
         """The job with an id, which no other process changes until the end of the transaction."""
         statement = f"SELECT {COLUMNS} FROM jobs WHERE name = ?{self.dialect.FOR_UPDATE}"
-        rows = by_name(self._execute(statement, id))
-        return _job(rows[0]) if rows else None
+        return next(iter(read_as(StoredJob, self._execute(statement, id))), None)
 
     def put_job(self, job: StoredJob) -> None:
         """Store a job, behind all others if it is new."""
@@ -77,11 +76,6 @@ class JobWrites(JobReads, WritableTables):
         """Delete the jobs that have ended, and the reports of failed ones with documents that wait."""
         self.delete_ended_jobs(0)
         statement = f"SELECT {COLUMNS} FROM jobs WHERE state = 'failed'"
-        for job in map(_job, by_name(self._execute(statement))):
+        for job in read_as(StoredJob, self._execute(statement)):
             record = json_text({**parse(job.record), "report": {}})
             self._execute("UPDATE jobs SET record = ? WHERE name = ?", record, job.id)
-
-
-def _job(row: StoredJob) -> StoredJob:
-    """The job in the columns of a row."""
-    return StoredJob(id=row.id, state=row.state, size=row.size, record=row.record)

@@ -8,17 +8,17 @@ the time.
 import zlib
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import msgspec
 
 from lightrag_jsonl.core.errors import CorruptError, NotFoundError
-from lightrag_jsonl.storage.rows import NextIds
 from lightrag_jsonl.storage.tables.base import (
     WritableTables,
-    by_name,
     only_column,
+    read_as,
 )
 from lightrag_jsonl.storage.tables.settings import SettingReads
 from lightrag_jsonl.storage.vector_index import HALF
@@ -113,17 +113,8 @@ class SavedStateReads(SettingReads):
         """The saved states, the oldest first."""
         if not self.has_saved_states:
             return []
-        rows = by_name(self._execute("SELECT * FROM saved_states ORDER BY id"))
-        return [
-            SavedState(
-                id=row.id,
-                name=row.name,
-                created_at=row.created_at,
-                generation=row.generation,
-                next_ids=asdict(msgspec.json.decode(row.next_ids, type=NextIds)),
-            )
-            for row in rows
-        ]
+        cursor = self._execute("SELECT * FROM saved_states ORDER BY id")
+        return read_as(SavedState, cursor)
 
     def saved_state(self, name: str) -> SavedState:
         """The state with a name; `NotFoundError` lists the names of all."""
@@ -212,17 +203,10 @@ class SavedStateReads(SettingReads):
 class KeepingTables(SavedStateReads, WritableTables):
     """Tables whose rows are kept before they change, if there is a saved state."""
 
-    _newest: SavedState | None = None
-    _knows_newest = False
-
-    @property
+    @cached_property
     def newest_state(self) -> SavedState | None:
         """The state that was saved last."""
-        if not self._knows_newest:
-            states = self.saved_states()
-            self._newest = states[-1] if states else None
-            self._knows_newest = True
-        return self._newest
+        return max(self.saved_states(), key=lambda state: state.id, default=None)
 
     def keep(self, keys: Collection[int], *tables: str) -> None:
         """Keep the rows of tables with some keys for the newest state, before a change; rows kept already

@@ -21,6 +21,7 @@ from lightrag_jsonl.storage.tables.base import (
     column_values,
     json_text,
     only_column,
+    read_as,
 )
 from lightrag_jsonl.storage.tables.kept_rows import KeepingTables
 
@@ -77,18 +78,7 @@ class MentionReads(Tables):
         """
         columns = f"id, {kind} AS owner, chunk, description, valid_from, valid_to"
         table = f"(SELECT * FROM {kind}_mentions WHERE {DATED}) m"
-        cursor = self._select(columns, table, "chunk", chunks)
-        return [
-            DatedMention(
-                id=row.id,
-                owner=row.owner,
-                chunk=row.chunk,
-                description=row.description,
-                valid_from=row.valid_from,
-                valid_to=row.valid_to,
-            )
-            for row in by_name(cursor)
-        ]
+        return read_as(DatedMention, self._select(columns, table, "chunk", chunks))
 
     def mentioned_relations(self, chunks: Sequence[int]) -> list[int]:
         """Row ids of the relations that chunks mention, each once, in the order of the text."""

@@ -9,10 +9,6 @@ from lightrag_jsonl.storage.rows import Override, RowIds
 from lightrag_jsonl.storage.tables.base import Tables, by_name, json_text
 from lightrag_jsonl.storage.tables.kept_rows import KeepingTables
 
-OVERRIDE_COLUMNS = """o.chunk AS id, c.name AS chunk_id, o.action, o.names, o.changes, o.author,
-    o.made_at, o.reason"""
-OVERRIDES = "overrides o JOIN chunks c ON c.id = o.chunk"
-
 parse_names = Decoder(tuple[str, ...]).decode
 parse_changes = Decoder(dict[str, Any]).decode
 
@@ -22,7 +18,10 @@ class OverrideReads(Tables):
 
     def overrides(self, chunks: RowIds = None) -> dict[int, Override]:
         """The overrides in the edits of people, by row id of the edit's chunk: all, or of some chunks."""
-        cursor = self._select(OVERRIDE_COLUMNS, OVERRIDES, "o.chunk", chunks, order="o.chunk")
+        columns = """o.chunk AS id, c.name AS chunk_id, o.action, o.names, o.changes, o.author,
+            o.made_at, o.reason"""
+        table = "overrides o JOIN chunks c ON c.id = o.chunk"
+        cursor = self._select(columns, table, "o.chunk", chunks, order="o.chunk")
         return {row.id: _override(row) for row in by_name(cursor)}
 
 

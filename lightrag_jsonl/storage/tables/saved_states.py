@@ -49,7 +49,7 @@ class SavedStateWrites(DocumentWrites, GraphWrites):
             "next_ids": json_text(self.next_ids()),
         }
         self._insert("saved_states", [row])
-        self._knows_newest = False
+        self.__dict__.pop("newest_state", None)
         return self.saved_state(name)
 
     def delete_state(self, state: SavedState) -> None:
@@ -62,7 +62,7 @@ class SavedStateWrites(DocumentWrites, GraphWrites):
         if not self.saved_states():
             self._execute("DROP TABLE saved_rows")
             self._execute("DROP TABLE saved_states")
-        self._knows_newest = False
+        self.__dict__.pop("newest_state", None)
 
     def _hand_down(self, state: SavedState, older: SavedState) -> None:
         """Give the rows kept for a state to an older state, except where the older state has rows."""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from lightrag_jsonl.core.types import TraceSummary
-from lightrag_jsonl.storage.tables.base import Tables, WritableTables, by_name
+from lightrag_jsonl.storage.tables.base import Tables, WritableTables, read_as
 
 
 class TraceReads(Tables):
@@ -16,16 +16,7 @@ class TraceReads(Tables):
             f"WHERE substr(name, 1, length(?1)) = ?1 ORDER BY traces.id DESC {self._page(limit)}",
             prefix,
         )
-        return [
-            TraceSummary(
-                id=row.id,
-                status=row.status,
-                mode=row.mode,
-                question=row.question,
-                started_at=row.started_at,
-            )
-            for row in by_name(cursor)
-        ]
+        return read_as(TraceSummary, cursor)
 
     def trace_events(self, *, trace_id: str = "", stage: str = "") -> list[tuple[str, str]]:
         """(trace id, event as JSON) of the events of a query or of a stage, the newest query first,

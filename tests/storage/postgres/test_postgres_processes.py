@@ -6,8 +6,6 @@ import multiprocessing
 import random
 import sqlite3
 import tempfile
-import threading
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -31,7 +29,7 @@ from lightrag_jsonl.tools.copying import copy_index
 from tests.indexing.libraries import Step, change, pending, steps
 from tests.kit import index, problems, view
 from tests.laws.killed import run
-from tests.storage.contract import put_sample, stored_content
+from tests.storage.contract import stored_content
 from tests.storage.test_processes import (  # noqa: F401
     test_processes_create_one_index,
     test_two_processes_share_an_index,
@@ -48,28 +46,6 @@ processes.set_forkserver_preload(["tests.laws.killed"])
 def place(url: Url, tmp_path: Path) -> str:
     """The address of an index for the tests that are imported from the folder above."""
     return url(tmp_path)
-
-
-def test_a_commit_wakes_readers(url: Url) -> None:
-    """Who has searched once catches up before the next search; another index's commits wake nobody."""
-    addresses = [as_address(url(name)) for name in ("woken", "woken", "asleep")]
-    with contextlib.ExitStack() as stack:
-        stores: list[Any] = [
-            stack.enter_context(contextlib.closing(open_store(one))) for one in addresses
-        ]
-        writer, woken, asleep = stores
-        for reader in (woken, asleep):
-            with reader.snapshot() as snapshot:
-                assert not len(snapshot.graph.entities)
-        before = asleep._memory.graph
-        for number in (1, 2):
-            with writer.writer_lock(5), writer.transaction() as transaction:
-                put_sample(transaction, number)
-            until = time.monotonic() + SECONDS
-            while len(woken._memory.graph.chunks) < 2 * number:
-                assert time.monotonic() < until, "the reader was not woken"
-        assert asleep._memory.graph is before
-    assert not [thread for thread in threading.enumerate() if "commits" in thread.name]
 
 
 @pytest.fixture(scope="module")
