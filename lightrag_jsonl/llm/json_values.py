@@ -40,6 +40,13 @@ _STRING_OR_BRACE = pattern_of(
     rf'(?:(?:\\.|"(?!{_CLOSED}))[^"\\\n]*+)*(?:"|\\?(?=\n|\Z))|[{{}}]',
     re.MULTILINE,
 )
+# A string in double quotes, or one in single quotes where JSON allows a string
+_STRING_IN_EITHER_QUOTES = pattern_of(
+    r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+    r"|(?P<before>[{\[,:]\s*+)'(?P<single>(?:[^'\\]|\\.|'(?!\s*+[,:}\]]))*)(?:'|(?P<unclosed>\Z))",
+    re.DOTALL,
+)
+_KEY_IN_SINGLE_QUOTES = pattern_of(r"[{,]\s*+'[^'\"\n]{1,100}'\s*+:")
 _STRING_OR_LAST_COMMA = pattern_of(r'("[^"\\]*+(?:\\.[^"\\]*+)*+"?)|,(?=\s*+[}\]])', re.DOTALL)
 _STRICT_STRING_OR_BRACKET = pattern_of(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[{}\]]', re.DOTALL)
 _ESCAPE = pattern_of(r'\\(?P<valid>["\\/bfnrt]|u[0-9a-fA-F]{4})?(?P<letters>[a-z]{2})?')
@@ -138,11 +145,24 @@ def _repaired_record(text: str) -> Record | None:
     Nothing is completed. The result is None if a quote can be read in two ways.
     """
     with contextlib.suppress(ValueError, RecursionError):
+        if _KEY_IN_SINGLE_QUOTES.search(text):
+            text = _STRING_IN_EITHER_QUOTES.sub(_in_double_quotes, text)
         text = _STRING.sub(_escaped_string, _with_backslashes(text))
         text = _STRING_OR_LAST_COMMA.sub(lambda match: match[1] or "", text)
         record: Record = _clean(_JSON_DECODER.decode(text))
         return None if is_too_deep(text) else record
     return None
+
+
+def _in_double_quotes(string: re.Match[str]) -> str:
+    """A string of JSON in place of a string in single quotes, as in Python."""
+    content = string["single"]
+    if content is None:
+        return string[0]
+    if string["unclosed"] is not None:
+        raise ValueError("a string without an end")
+    escaped = _ESCAPE_OR_QUOTE.sub(lambda mark: '\\"' if mark[0] == '"' else mark[0], content)
+    return string["before"] + '"' + escaped.replace("\\'", "'") + '"'
 
 
 def _with_backslashes(text: str) -> str:

@@ -218,10 +218,13 @@ def test_backslashes_that_escape_nothing_are_kept_as_written(text: str, value: R
     [
         ('{"a":"x,}","b":[1,2,],}', {"a": "x,}", "b": [1, 2]}),
         ('{\n "a": {"b": "猫",},\n}', {"a": {"b": "猫"}}),
+        ("{'a': 'the \"big\" cat', 'b': [\"it's\", '🙂']}", {"a": 'the "big" cat', "b": ["it's", "🙂"]}),
+        (r"{'a': 'Mei\'s lamp, Lin's oil', 'b': 1,}", {"a": "Mei's lamp, Lin's oil", "b": 1}),
+        ("{'a': \"x\"}", {"a": "x"}),
     ],
 )  # fmt: skip
-def test_a_last_comma_is_repaired(text: str, value: Record) -> None:
-    """As in the objects of JavaScript; commas inside strings stay."""
+def test_a_last_comma_and_single_quotes_are_repaired(text: str, value: Record) -> None:
+    """As in the objects of Python and JavaScript; commas and quotes inside strings stay."""
     result = read(text)
     assert result.records == (value,) and reasons(result) == [(1, "repaired")]
 
