@@ -68,6 +68,7 @@ _COMMA = pattern_of(r"[,，、;；]")
 _NO_LETTER = pattern_of(r"[\W_]+")
 _LOWEST_STRENGTH = 1.0
 _HIGHEST_STRENGTH = 10.0
+_SCORE = pattern_of(r"([-+]?\d+(?:\.\d+)?)(?:\s*/\s*(\d+))?(?!\d)")
 
 
 class RepairedRecord(dict[str, Json]):
@@ -200,15 +201,25 @@ def split_keywords(value: Json) -> Json:
 
 
 def read_strength(value: Json) -> float | None:
-    """A number between 1 and 10: 7, "7" or "７"; None for anything else."""
+    """A number between 1 and 10: 7, "７", "7 of 10", "7/10" or "70%"; None for anything else."""
     if isinstance(value, str):
-        with suppress(ValueError):
-            value = float(unicodedata.normalize("NFKC", value))
+        value = _read_number(unicodedata.normalize("NFKC", value).strip())
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     if value > _LOWEST_STRENGTH:
         return float(min(value, _HIGHEST_STRENGTH))
     return _LOWEST_STRENGTH  # also for NaN
+
+
+def _read_number(text: str) -> float | None:
+    """The number at the beginning of a text; a fraction is brought onto the scale."""
+    with suppress(ValueError):
+        return float(text)
+    score = _SCORE.match(text.replace("%", "/100"))
+    if score is None:
+        return None
+    scale = float(score[2] or 0) or _HIGHEST_STRENGTH
+    return float(score[1]) * _HIGHEST_STRENGTH / scale
 
 
 def _typed(record_type: str, item: Record) -> Record:

@@ -50,7 +50,7 @@ SHAPES = {
     "Chinese keys that name their kind": """{"type": "实体", "实体名称": "Ann",
         "实体类型": "person", "实体描述": "Ann sings."}
         {"源实体": "Ann", "目标实体": "Bob", "关系关键词": "friends，music",
-        "关系描述": "They sing.", "关系强度": "８"}""",
+        "关系描述": "They sing.", "关系强度": "８/１０"}""",
     "Chinese lists": """{"实体列表": [{"name": "Ann", "entity_type": "person",
         "说明": "Ann sings."}], "关系列表": [{"source": "Ann", "target": "Bob",
         "keywords": ["friends", "music"], "description": "They sing.", "strength": 8}]}""",
@@ -151,6 +151,12 @@ def test_what_is_to_be_listed_is_kept_without_empty_fields() -> None:
         (float("nan"), 1.0),
         ("NaN", 1.0),
         ("1e400", 10.0),
+        ("9/10", 9.0),
+        ("４ / ５", 8.0),
+        ("7/0", 7.0),
+        ("85%", 8.5),
+        ("8 of 10", 8.0),
+        ("８分", 8.0),
     ],
 )
 def test_a_strength_is_a_number_from_1_to_10(value: Json, strength: float) -> None:
@@ -158,7 +164,7 @@ def test_a_strength_is_a_number_from_1_to_10(value: Json, strength: float) -> No
     assert read_strength(value) == strength and isinstance(read_strength(value), float)
 
 
-@pytest.mark.parametrize("value", ["", "high", "7 of 10", "高", "强烈 🙂", "-", True, [8], {}])
+@pytest.mark.parametrize("value", ["", "high", "高", "强烈 🙂", "-", True, [8], {}])
 def test_a_strength_that_cannot_be_read_costs_the_strength_only(value: Json) -> None:
     """The relation is read as if none had been written."""
     without = ASKED.replace(', "strength": 8', "")
