@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 from lightrag_jsonl.core.cjk import FUNCTION_CHARACTERS, is_cjk, is_lone
 from lightrag_jsonl.core.numbered_parts import numbered_parts
-from lightrag_jsonl.core.stop_words import GRAMMAR_WORDS
 from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.retrieval.hits import Hits
 from lightrag_jsonl.retrieval.task import TIES, SearchTask
@@ -24,7 +23,6 @@ BEGINNING_POSTINGS = 1_000
 # 75 % with 0.1, 72 % with 0.2, 69 % with all beginnings, and 71 % without any.
 WRITTEN_OTHERWISE = 0.1
 COMMON = 0.5  # share of the parts; a term in more of them has no weight in BM25
-COMMON_FUNCTION_WORD = 0.15  # likewise; "who" may tell much in a list of facts, not in a novel
 TERM_LIMIT = 256  # terms of a question that are used
 
 
@@ -50,12 +48,7 @@ def distinctive_terms(snapshot: Snapshot, question: str) -> list[str]:
     # Terms with accents may be counted under another spelling.
     stored = [term for term in terms if counts[term] or not (term.isascii() or is_cjk(term[0]))]
     by_rarity = sorted(stored, key=lambda term: (counts[term], term))
-    rare: list[str] = []
-    for term in by_rarity:
-        largest_share = COMMON_FUNCTION_WORD if term in GRAMMAR_WORDS else COMMON
-        if counts[term] <= largest_share * part_count:
-            rare.append(term)
-    rare = rare or by_rarity[:1]
+    rare = [term for term in by_rarity if counts[term] <= COMMON * part_count] or by_rarity[:1]
     whole = [term for term in rare if not term.endswith(ANY_END)]
     beginnings = [term for term in rare if term.endswith(ANY_END)]
     useful = [term for term in beginnings if _is_written_otherwise(term, counts)]
