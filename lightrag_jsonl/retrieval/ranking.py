@@ -34,6 +34,7 @@ from lightrag_jsonl.retrieval.full_text import lexical_hits
 from lightrag_jsonl.retrieval.hits import (
     NO_HITS,
     Hits,
+    column,
     concatenated,
     distinct_rows,
     fuse,
@@ -41,7 +42,7 @@ from lightrag_jsonl.retrieval.hits import (
 )
 from lightrag_jsonl.retrieval.pagerank import walk_around
 from lightrag_jsonl.retrieval.passages import Passages, arrange_passages
-from lightrag_jsonl.retrieval.question_names import question_names
+from lightrag_jsonl.retrieval.question_names import alias_pairs, question_names
 from lightrag_jsonl.retrieval.scope import may_answer
 from lightrag_jsonl.retrieval.task import TIES, SearchResult, SearchTask, Seeds, Subgraph
 from lightrag_jsonl.retrieval.walk_graph import chunk_relevance
@@ -125,12 +126,14 @@ def find_entities(task: SearchTask, chunks: Hits) -> tuple[Hits, dict[int, float
         elif not is_part_of_a_name and len(hits) and hits.scores[0] >= SURE_NAME_COSINE:
             likeness_by_row.setdefault(int(hits.ids[0]), float(hits.scores[0]))
         hits_by_name.append(hits)
-    entities = take_turns(hits_by_name, task.param.top_k)
+    aliases = _hits_by_alias(task, column(likeness_by_row))
+    named = likeness_by_row | dict.fromkeys(aliases.ids.tolist(), 1.0)
+    entities = take_turns([*hits_by_name, aliases], task.param.top_k)
     if len(entities) == 0:
         ids, scores = _entities_in(task, chunks[: task.chunk_limit])
         why = "in a passage near the question"
         entities = task.ranked("entity", ids, scores, task.param.top_k, why)
-    return entities, likeness_by_row
+    return entities, named
 
 
 def find_relations(task: SearchTask, chunks: Hits) -> tuple[Hits, Hits]:
@@ -200,6 +203,17 @@ def _hits_by_name(spellings: Mapping[int, str]) -> Hits:
     return Hits.of([*spellings], np.ones(len(spellings)), reasons)
 
 
+def _hits_by_alias(task: SearchTask, named: Ids) -> Hits:
+    """Further entities for the named entities, by aliases stated in texts without ambiguity.
+
+    Without them a name of several forms stands for the passages with one form: on dragonball-en-multi-a
+    (150 questions) @5 77.2 to 74.5, @10 90.8 to 87.5.
+    """
+    pairs, certainties = alias_pairs(task, named)
+    rows = np.setdiff1d(pairs[certainties == 1], named)
+    return Hits.of(rows, np.ones(len(rows)), "has another name of an entity named")
+
+
 # ── 2. expansion: the relations around the seeds, and their ends ────────────────
 
 # Times `top_k`: the relations for a model to choose from. Bounds the length of the prompt.
@@ -236,8 +250,8 @@ def expand_relations(task: SearchTask, seeds: Seeds, limit: int) -> Hits:
     around = task.ranked("relation", ids, scores, limit, "of an entity found")
     relations = fuse([around, direct], task.param.fusion)
     if by_relevance:
-        ends = task.snapshot.graph.ends(relations.ids)
-        joins_names = np.isin(ends, seeds.named_rows).all(axis=1)
+        has_named_end = np.isin(task.snapshot.graph.ends(relations.ids), seeds.named_rows)
+        joins_names = has_named_end[:, 0] & has_named_end[:, 1]
         relations = appended(relations[joins_names], relations)
     return relations[:limit]
 
