@@ -99,6 +99,7 @@ NUMBERS = (
     Number(full_text, "BEGINNING_POSTINGS", off=0),
     Number(full_text, "WRITTEN_OTHERWISE", off=0.0),
     Number(full_text, "COMMON", off=1.0),
+    Number(full_text, "COMMON_FUNCTION_WORD", off=1.0),
     Number(full_text, "TERM_LIMIT"),
     Number(reranking, "RERANKED"),
 )

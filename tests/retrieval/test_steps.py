@@ -19,10 +19,10 @@ from lightrag_jsonl.retrieval.task import SearchQuery, SearchTask, Seeds
 
 def test_rare_terms_come_first_and_frequent_ones_not_at_all() -> None:
     """What is in more than half of the parts tells nothing, what is in none is not searched for; of
-    a large index only so many parts are scored.
+    a large index only so many parts are scored. A function word must be rarer.
     """
     for parts, counts, expected in (
-        (20, {"scrooge": 11, "partner": 10, "his": 4, "who": 3}, ["who", "his", "partner"]),
+        (20, {"scrooge": 11, "partner": 10, "his": 4, "who": 3}, ["who", "partner"]),
         (10, {"scrooge": 9}, ["scrooge"]),
         (10, {}, []),
         (90_000, {"partner": 4_000, "scrooge": 700, "his": 300}, ["his", "scrooge", "partner"]),
