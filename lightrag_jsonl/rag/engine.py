@@ -44,6 +44,7 @@ from lightrag_jsonl.providers.settings import RECORDED, RECORDED_TASKS
 from lightrag_jsonl.rag.same_embedder import SameEmbedder
 from lightrag_jsonl.readers.limits import FileLimits
 from lightrag_jsonl.retrieval.answer_cache import AnswerCache
+from lightrag_jsonl.retrieval.answer_writer import AnswerWriter
 from lightrag_jsonl.retrieval.pipeline import Check, QueryPipeline
 from lightrag_jsonl.retrieval.scope import LikenessScale
 from lightrag_jsonl.retrieval.search_processes import SearchProcesses
@@ -221,7 +222,13 @@ class Engine:
             tokenizer=self.tokenizer,
             reranker=self.reranker,
             keyword_extractor=self.keyword_extractor,
-            answerer=self.answerer,
+            writer=AnswerWriter(
+                store=self.store,
+                client=self.client,
+                embedder=self.same_embedder,
+                answerer=self.answerer,
+                language=self.language,
+            ),
             language=self.language,
             cite=resolve_citations,
             likeness=LikenessScale(self.same_embedder, self.language),

@@ -32,9 +32,9 @@ ELLIPSIS = "…"  # for what is left out between two excerpts
 LABEL_LENGTH = 200  # characters; longer titles are cut, so that no title fills a context
 
 # Bounds by reason, not tuned on questions: a line stays a line.
-SHOWN_ALIASES = 5  # other names beside an entity
-SHOWN_ATTRIBUTES = 5  # statements with a value beside an entity
-SHOWN_PREDICATES = 5  # of a relation, in each direction
+SHOWN_OF_MANY = (
+    5  # other names or statements with a value beside an entity, predicates in each direction
+)
 SHOWN_TEXTS = 3  # of the description of an entity or a relation that the question does not name
 VALUE_LENGTH = 100  # characters of an alias, or of the name or the value of such a statement
 
@@ -294,8 +294,8 @@ class ContextWriter:
 
     def _predicate(self, keywords: Sequence[str]) -> str:
         """The keywords of one direction; of many, those first that have words of the question."""
-        if len(keywords) > SHOWN_PREDICATES:
-            keywords = sorted(keywords, key=self._strangeness)[:SHOWN_PREDICATES]
+        if len(keywords) > SHOWN_OF_MANY:
+            keywords = sorted(keywords, key=self._strangeness)[:SHOWN_OF_MANY]
         return safe_line(self.words.keyword_comma.join(keywords))
 
     def _title(self, document_id: str) -> str:
@@ -321,9 +321,9 @@ class ContextWriter:
         for attribute, value in entity.attributes:
             name = cut(attribute, VALUE_LENGTH)
             statements.append(self.words.colon.join(filter(None, [name, cut(value, VALUE_LENGTH)])))
-        if len(statements) > SHOWN_ATTRIBUTES:
+        if len(statements) > SHOWN_OF_MANY:
             statements.sort(key=self._strangeness)
-        return statements[:SHOWN_ATTRIBUTES]
+        return statements[:SHOWN_OF_MANY]
 
     def _strangeness(self, statement: str) -> int:
         """How few words a statement has in common with the question, as a number to sort by."""
@@ -345,7 +345,7 @@ def other_names(entity: Entity) -> list[str]:
     for alias in entity.aliases:
         names_by_key.setdefault(name_key(alias), alias)
     names_by_key.pop(name_key(entity.name), None)
-    return [cut(name, VALUE_LENGTH) for name in names_by_key.values()][:SHOWN_ALIASES]
+    return [cut(name, VALUE_LENGTH) for name in names_by_key.values()][:SHOWN_OF_MANY]
 
 
 def as_sentences(texts: Sequence[str]) -> str:

@@ -15,10 +15,7 @@ from lightrag_jsonl.core.answers import (
     Community,
     Context,
     PlacedQuote,
-    QuotedAnswer,
     Reading,
-    begins_to_answer,
-    has_words,
 )
 from lightrag_jsonl.core.citation_markers import (
     CitationNumbering,
@@ -33,7 +30,6 @@ from lightrag_jsonl.core.modes import MODES
 from lightrag_jsonl.core.observer import QueryObserver
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import (
-    Answerer,
     Embedder,
     KeywordExtractor,
     Reranker,
@@ -43,10 +39,9 @@ from lightrag_jsonl.core.protocols import (
 from lightrag_jsonl.core.question_scope import is_small_talk
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import ExtractionReport, Message
-from lightrag_jsonl.core.user_code import can_embed, embed_texts, write_answer
+from lightrag_jsonl.core.user_code import can_embed, embed_texts
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
-from lightrag_jsonl.providers.offline.answering import ExtractiveAnswerer
-from lightrag_jsonl.providers.offline.sentences import written_in
+from lightrag_jsonl.retrieval.answer_writer import AnswerWriter
 from lightrag_jsonl.retrieval.communities import load_communities
 from lightrag_jsonl.retrieval.context import context_mark, fit_context
 from lightrag_jsonl.retrieval.edge_selection import select_edges, with_sources
@@ -60,7 +55,7 @@ from lightrag_jsonl.retrieval.scope import LikenessScale, asks_for_overview
 from lightrag_jsonl.retrieval.search_processes import SearchProcesses
 from lightrag_jsonl.retrieval.searching import Searcher, SearchRequest
 from lightrag_jsonl.retrieval.task import SearchQuery, SearchResult, SearchTask
-from lightrag_jsonl.storage.status import reading_state, unread_documents
+from lightrag_jsonl.storage.status import reading_state
 from lightrag_jsonl.storage.store import Store, read, search
 from lightrag_jsonl.storage.views import Snapshot, StoreView
 
@@ -69,8 +64,6 @@ QUESTION_SHARE = 0.25  # of the total budget for the question; a longer one is c
 HISTORY_SHARE = 0.25  # of the total budget for the conversation
 READING_ROUNDS = 2  # the second one follows names that the first one has found
 SEARCH_TOKENS = 500  # the part of a question used for search; embedders read about as many
-SHORT_BEGINNING = 1_000  # characters of an answer; a longer beginning is not read after each piece
-ANSWER_FORM = "Multiple Paragraphs"  # where a user's prompt asks for a form and names none
 
 Cite: TypeAlias = Callable[[StoreView, str, Context, Sequence[int], Sequence[PlacedQuote]], Cited]
 Check: TypeAlias = Callable[[str, Cited, UsageMeter], Awaitable[Cited]]
@@ -93,19 +86,17 @@ class ReadChunks(Protocol):
 
 
 PutPiece: TypeAlias = Callable[[str], None]
-WritePiece: TypeAlias = Callable[[str], Awaitable[None]]
 
 log = logging.getLogger(__name__)
 
 NO_OBSERVER = QueryObserver()
-OVERVIEW_PROMPT = MODES["overview"].prompt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryPipeline:
     """Answers questions from one index.
 
-    `keyword_extractor` and `answerer` replace the model for these steps. `cite` finds the citations in
+    `keyword_extractor` replaces the model for keywords. `cite` finds the citations in
     an answer and judges its claims; `check`, if there is a checker, tells more of them. `likeness` is the scale of the
     embedder's cosines. The `searcher` searches, or with `processes`, the processes. `read_chunks` has a model
     read what a question finds, if the index is read when it is asked, by default `most_read_chunks`. Without `secret_marks`, equal
@@ -118,7 +109,7 @@ class QueryPipeline:
     tokenizer: Tokenizer
     reranker: Reranker | None
     keyword_extractor: KeywordExtractor | None
-    answerer: Answerer | None
+    writer: AnswerWriter
     language: str
     cite: Cite
     likeness: LikenessScale
@@ -179,7 +170,14 @@ class QueryPipeline:
                     put_piece(numbered_piece)
 
         is_streamed = put_piece is not None
-        written = await self._write(context, param, meter, write_piece, streamed=is_streamed)
+        written = await self.writer.write(
+            context,
+            param,
+            self._history(param),
+            meter=meter,
+            write_piece=write_piece,
+            streamed=is_streamed,
+        )
         await write_piece("", last=True)  # the lenses see also a citation at the very end
         for lens in self._telling_lenses(result):
             end = lens.appended(context, "".join(pieces), numbering.numbers)
@@ -221,7 +219,7 @@ class QueryPipeline:
             invented=cited.invented,
             prompt_numbers=prompt_numbers,
             claims=cited.claims,
-            notice=self._notice(context.question) if cited.citations else "",
+            notice=self.writer.notice(context.question) if cited.citations else "",
             uncited=cited.uncited,
         )
 
@@ -232,24 +230,20 @@ class QueryPipeline:
         second has no fewer.
         """
         context = answer.context
-        if self.answerer is not None or not self.client.has_model("answer"):
+        if not self.writer.is_model:
             return answer
-        written = with_prompt_numbers(answer.text, answer.prompt_numbers)
-        variables = {"claims": [f"- {claim}" for claim in _unsupported_claims(answer)]}
-        messages = [
-            *self._messages(context, param),
-            Message("assistant", written),
-            *self.client.prompts.render("answer-again", variables),
-        ]
-        reply = await self.client.chat(messages, meter)
-        if (
-            reply.cut_off
-            or reply.broken_off
-            or not has_words(reply.readable_text, context.question)
-        ):
+        written = await self.writer.second_answer(
+            context,
+            param,
+            self._history(param),
+            first_answer=with_prompt_numbers(answer.text, answer.prompt_numbers),
+            unsupported_claims=_unsupported_claims(answer),
+            meter=meter,
+        )
+        if not written:
             return answer
         second_numbering = CitationNumbering(context.items)
-        text = second_numbering.feed(reply.readable_text, last=True)
+        text = second_numbering.feed(written, last=True)
         for lens in self._telling_lenses(result):
             end = lens.appended(context, text, second_numbering.numbers)
             text += second_numbering.feed(end, last=True)
@@ -293,7 +287,7 @@ class QueryPipeline:
 
     def _fitted_param(self, param: QueryParam) -> QueryParam:
         """The settings with a context small enough for the window of the answering model."""
-        if self.answerer is not None or not self.client.has_model("answer"):
+        if not self.writer.is_model:
             return param
         return fitted_param(param, context_tokens(self.client.model("answer")))
 
@@ -483,133 +477,6 @@ class QueryPipeline:
             return None
         rows: Vectors = vectors[[distinct_texts.index(text) for text in texts]]
         return rows
-
-    # ── the answer ──────────────────────────────────────────────────────────────
-
-    async def _write(
-        self,
-        context: Context,
-        param: QueryParam,
-        meter: UsageMeter,
-        write_piece: WritePiece,
-        *,
-        streamed: bool,
-    ) -> "_Written":
-        """Write the answer."""
-        searches = MODES[context.mode].searches
-        if searches and context.empty:
-            await write_piece(await self._no_answer(param))
-            return _Written()
-        if searches and isinstance(self.answerer, ExtractiveAnswerer):
-            quoted = await self.answerer.quoted_answer(context.question, context)
-            await write_piece(quoted.text)
-            return _Written(quotes=quoted.quotes)
-        if searches and self.answerer is not None:
-            await write_piece(await write_answer(self.answerer, context.question, context))
-            return _Written()
-        messages = self._messages(context, param)
-        beginning = _Beginning(context.question, write_piece)
-        reply = await self.client.chat(messages, meter, beginning.feed if streamed else None)
-        is_cut_off = reply.cut_off or bool(reply.broken_off)
-        if reply.broken_off:
-            log.warning("the answer is not whole: %s", reply.broken_off)
-        if beginning.is_written:
-            return _Written(is_cut_off)
-        is_whole = searches and context.listing is None and not is_cut_off
-        if is_whole and not has_words(reply.readable_text, context.question):
-            await self.client.forget(reply)
-            quoted = await self._passages_instead(context)
-            await write_piece(quoted.text)
-            return _Written(quotes=quoted.quotes)
-        await write_piece(reply.readable_text)
-        return _Written(is_cut_off)
-
-    def _notice(self, question: str) -> str:
-        """Who writes the answers, if no model does."""
-        return (
-            self.answerer.notice(question) if isinstance(self.answerer, ExtractiveAnswerer) else ""
-        )
-
-    async def _passages_instead(self, context: Context) -> QuotedAnswer:
-        """The text in place of an answer without words: a note, and what the passages say."""
-        language = known_language(self.language)
-        words = FIXED_WORDS[written_in(context.question, language)]
-        quoted = await ExtractiveAnswerer(language, self.embedder).quoted_answer(
-            context.question, context
-        )
-        return replace(quoted, text=f"{words.no_words}\n\n{quoted.text}")
-
-    async def _no_answer(self, param: QueryParam) -> str:
-        """What a reader is told if nothing was found: nothing fits, or nothing was read at all."""
-        if param.fail_response is not None:
-            return param.fail_response
-        prompts = self.client.prompts
-        unread = await read(self.store, unread_documents)
-        if unread is None:
-            return prompts.render("no-context")[-1].content.strip()
-        variables = {
-            "pending": unread.pending,
-            "failed": unread.failed,
-            "pending_reason": unread.pending_reason,
-            "failed_reason": unread.failed_reason,
-        }
-        return prompts.render("nothing-indexed", variables)[-1].content.strip()
-
-    def _messages(self, context: Context, param: QueryParam) -> Sequence[Message]:
-        """The messages to the model: the mode's prompt, or else the conversation and the question."""
-        mode = MODES[context.mode]
-        prompts = self.client.prompts
-        history = self._history(param)
-        if not mode.searches:
-            wishes = (Message("system", param.user_prompt),) if param.user_prompt else ()
-            return (*wishes, *history, Message("user", context.question))
-        form = param.response_type or prompts.terms(mode.prompt).get("response_type", ANSWER_FORM)
-        variables = {
-            "query": context.question,
-            "context": context.prompt,
-            "history": history,
-            "response_type": form,
-            "user_prompt": param.user_prompt,
-        }
-        is_overview = bool(context.excerpts or context.communities)
-        prompt = OVERVIEW_PROMPT if is_overview else mode.prompt
-        return prompts.render(prompt, variables)
-
-
-@dataclass(frozen=True, slots=True)
-class _Written:
-    """Whether the model's limit, a filter or an error cut an answer off, and the quotes that it is made of."""
-
-    cut_off: bool = False
-    quotes: tuple[PlacedQuote, ...] = ()
-
-
-@dataclass(slots=True)
-class _Beginning:
-    """The beginning of a streamed answer, held back until it is more than citations or the question."""
-
-    question: str
-    write_piece: WritePiece
-    pieces: list[str] = field(default_factory=list)  # that are held back
-    length: int = 0  # characters
-    next_look: int = 0  # the length at which the beginning is read again
-    is_written: bool = False
-
-    async def feed(self, piece: str) -> None:
-        """The next piece of the answer."""
-        if self.is_written:
-            await self.write_piece(piece)
-            return
-        self.pieces.append(piece)
-        self.length += len(piece)
-        if self.length < self.next_look:
-            return
-        text = "".join(self.pieces)
-        if begins_to_answer(text, self.question):
-            self.is_written = True
-            await self.write_piece(text)
-        elif self.length > SHORT_BEGINNING:
-            self.next_look = self.length + self.length // 8
 
 
 def _unsupported_claims(answer: Answer) -> tuple[str, ...]:

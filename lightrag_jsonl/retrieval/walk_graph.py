@@ -9,8 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lightrag_jsonl.core.terms import search_terms
-from lightrag_jsonl.retrieval.filtering import entity_names
 from lightrag_jsonl.retrieval.hits import EQUAL, distinct_rows
 from lightrag_jsonl.retrieval.question_names import alias_pairs
 from lightrag_jsonl.retrieval.task import SearchTask, Seeds, Subgraph
@@ -24,7 +22,6 @@ FREQUENT = 200  # mentions or relations; entities with more of them lead no furt
 # The threshold of HippoRAG (NeurIPS 2024). Frozen questions of tests/retrieval: no synonyms, no difference.
 SYNONYM_COSINE = 0.8  # the least cosine of two entities that count as nearly the same
 SYNONYMS = 5  # each entity gets edges to at most so many synonyms
-LEADING = 40  # synonyms and aliases are looked for of so many of the best entities
 
 # Exponent of a chunk's relevance, where it starts a walk and where a named entity leads to it.
 # As a start: C: @2 -8.3, @5 -3.3 with 0, that is, with equal starts; M: @5 +7.1 with 8. After a named
@@ -77,24 +74,18 @@ def neighborhood(task: SearchTask, seeds: Seeds, subgraph: Subgraph) -> WalkGrap
     near chunks if the mode searches chunks, else the near chunks with an entity found.
     """
     index = task.snapshot.graph
-    leading = subgraph.entities.ids[:LEADING]
+    leading = subgraph.entities.ids[: task.param.top_k]
     aliases, certainties = alias_pairs(task, leading)
     relation_ends = index.ends(subgraph.relations.ids).ravel()
     core = distinct_rows(subgraph.entities.ids, relation_ends, aliases.ravel())
-    text_mentions = mentions_in_text(task, seeds.named_rows)
     chunks = seeds.chunks if task.mode.chunks else _mentioning(task, seeds.chunks, core)
-    chunks = distinct_rows(chunks, text_mentions[:, 1])
     mentioned = core
     for limit in CHUNK_LIMITS:
         reached = _chunks_around(task, distinct_rows(mentioned), seeds, limit)
         chunks = distinct_rows(chunks, reached)
         chunk_positions, mentioned = index.entities_of(chunks)
-    mentions = np.stack([mentioned, chunks[chunk_positions]], axis=1)
-    mentions = distinct_pairs(np.concatenate([mentions, text_mentions]))
-    entities = distinct_rows(mentions[:, 0], core)
-    mentions = np.stack(
-        [entities.searchsorted(mentions[:, 0]), chunks.searchsorted(mentions[:, 1])], axis=1
-    )
+    entities = distinct_rows(mentioned, core)
+    mentions = np.stack([entities.searchsorted(mentioned), chunk_positions], axis=1)
     relations = _relation_edges(task, entities, core, subgraph)
     synonyms, cosines = synonym_pairs(task.snapshot, leading, core)
     return connect_nodes(
@@ -227,14 +218,6 @@ def synonym_pairs(snapshot: Snapshot, leading: Ids, candidates: Ids) -> tuple[Id
     return pairs, cosines[row, rank][first]
 
 
-def distinct_pairs(pairs: Ids) -> Ids:
-    """The distinct rows of pairs of row ids, ascending; shape (n, 2). A pair is compared as one number of
-    64 bits, ten times as fast as `np.unique` of rows.
-    """
-    numbers = distinct_rows(pairs[:, 0] << 32 | pairs[:, 1])
-    return np.stack([numbers >> 32, numbers & 0xFFFFFFFF], axis=1)
-
-
 # ── rows of the neighborhood ────────────────────────────────────────────────────
 
 
@@ -242,28 +225,6 @@ def _mentioning(task: SearchTask, chunks: Ids, entities: Ids) -> Ids:
     """The chunks that mention one of the entities."""
     positions, mentioned = task.snapshot.graph.entities_of(chunks)
     return chunks[distinct_rows(positions[np.isin(mentioned, entities)])]
-
-
-def mentions_in_text(task: SearchTask, entities: Ids) -> Ids:
-    """Pairs of an entity and a visible chunk with all words of the entity's name in one part: mentions
-    that an extraction may have missed. None of names whose rarest word is `FREQUENT`.
-
-    Shape (n, 2). Mix @5/@10 without and with them, on 200 questions that no number was chosen on (words
-    only): dragonball-en-multi-a 57.3/76.8, 59.1/82.2; -zh- 58.5/70.7, 60.8/74.6. musique-a, hotpotqa-train
-    and 2wiki-101-a: none.
-    """
-    names = entity_names(task, entities.tolist())
-    terms_by_entity = {row: search_terms(name) for row, name in names.items()}
-    all_terms = {term for terms in terms_by_entity.values() for term in terms}
-    _, counts = task.snapshot.term_counts(sorted(all_terms))
-    pairs: list[tuple[int, int]] = []
-    for row, terms in terms_by_entity.items():
-        if 0 < min([counts[term] for term in terms], default=0) <= FREQUENT:
-            chunks = task.snapshot.chunks_with_terms(terms, FREQUENT)
-            pairs += [(row, chunk) for chunk in chunks]
-    mentions = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-    visible: Ids = mentions[task.inside("chunk", mentions[:, 1])]
-    return visible
 
 
 def _chunks_around(task: SearchTask, entities: Ids, seeds: Seeds, limit: int) -> Ids:

@@ -13,7 +13,6 @@ from lightrag_jsonl.core.dates import first_day, iso_date
 from lightrag_jsonl.core.front_matter import is_front_matter
 from lightrag_jsonl.core.languages import STATING_NOTHING
 from lightrag_jsonl.core.names import name_key
-from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.pictures import SeenPicture
 from lightrag_jsonl.core.text import digest, folded_passage
 
@@ -22,7 +21,6 @@ Names: TypeAlias = Collection[str] | None  # ids or keys; None: all
 Mention = TypeVar("Mention", t.EntityMention, t.RelationMention)
 Choice = TypeVar("Choice", str, tuple[str, str])
 
-_NUMERAL = pattern_of(r"[\d〇零一二三四五六七八九十百千万亿两]")
 MILLION = 1_000_000  # weights are summed as integers, so that subtracting is exact
 
 # A mention's position, from the highest bits to the lowest: the day of the document, one more than the
@@ -102,14 +100,10 @@ class StoredDocument:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fingerprint:
-    """Whether a passage is front matter, and by what its copies are known.
-
-    Copies have the same `text_digest`; only passages with the same `numeral_digest` can be near copies.
-    """
+    """Whether a passage is front matter, and a digest of its folded text, which its copies share."""
 
     is_front_matter: bool
     text_digest: str
-    numeral_digest: str
 
     @classmethod
     def of(cls, text: str) -> "Fingerprint":
@@ -117,7 +111,6 @@ class Fingerprint:
         return cls(
             is_front_matter=is_front_matter(text),
             text_digest=digest(folded_passage(text)),
-            numeral_digest=digest("".join(_NUMERAL.findall(text))),
         )
 
 

@@ -1,7 +1,6 @@
 """The walk: where it starts, where it leads, and how it says why."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import NamedTuple
@@ -162,45 +161,6 @@ async def test_a_common_word_is_no_rare_name(tmp_path: Path, pipelines: Pipeline
     param = QueryParam(mode="local", ll_keywords=("Alder Mill", "Time"))
     context = await pipelines(tmp_path).retrieve("What time did the Alder Mill make soap?", param)
     assert context.chunks[0].document_id == "report-2"
-
-
-MISSED = {
-    "en": (
-        "Alder Mill",
-        "What is made at the Alder Mill in the winter of 1907?",
-        "In the winter of 1907 only baskets were made at the Alder Mill.",
-        "The Alder Mill was bought by two brothers in 1881.",
-    ),
-    "zh": (
-        "桤木磨坊",
-        "桤木磨坊一九〇七年冬天做什么？",
-        "一九〇七年冬天，桤木磨坊只做篮子。",
-        "桤木磨坊在一八八一年被两兄弟买下。",
-    ),
-}
-
-
-@pytest.mark.parametrize("language", list(MISSED))
-async def test_a_mention_that_the_extraction_missed_is_walked_to(
-    tmp_path: Path, pipelines: Pipelines, language: str
-) -> None:
-    """Of two passages with the name asked about, only the wrong one is recorded as a mention; under a
-    filter, what is hidden stays hidden.
-    """
-    name, question, answering, recorded = MISSED[language]
-    fill(
-        tmp_path,
-        [
-            (Document(recorded, id="recorded"), [entity(name)]),
-            (Document(answering, id="answering"), []),
-        ],
-    )
-    param = QueryParam(mode="local", ll_keywords=(name,))
-    context = await pipelines(tmp_path).retrieve(question, param)
-    assert [chunk.document_id for chunk in context.chunks] == ["answering", "recorded"]
-    hidden = replace(param, where={"id": "recorded"})
-    context = await pipelines(tmp_path).retrieve(question, hidden)
-    assert [chunk.document_id for chunk in context.chunks] == ["recorded"]
 
 
 async def test_what_the_walk_hardly_visits_is_left_out(

@@ -189,35 +189,6 @@ async def test_one_copy_of_a_text_stands_for_all(
     assert all(f"- {owner}: [{number}]" in sources for owner in owners)
 
 
-NEAR = "The hall by the lake is open from spring to autumn, and the warden lives in the small house behind"
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "shown"),
-    [
-        (f"{NEAR} it, with two dogs and a very old cat.", f"{NEAR} it, with two dogs and a old cat.", 1),
-        (f"{NEAR} number 14, with two dogs and a cat.", f"{NEAR} number 15, with two dogs and a cat.", 2),
-        (f"{NEAR} Ann Moor, with two dogs and a cat.", f"{NEAR} Eve Moor, with two dogs and a cat.", 2),
-        ("湖边的礼堂从春天开到秋天，管理员住在后面的小屋里，养了狗和老猫。",
-         "湖边的礼堂从春天开到秋天，管理员住在后面的小屋里，养了狗和老猫！", 1),
-        ("湖边的礼堂从三月开到十月，管理员住在后面的小屋里。", "湖边的礼堂从三月开到九月，管理员住在后面的小屋里。", 2),
-    ],
-)  # fmt: skip
-async def test_near_copies_are_copies_unless_a_number_or_a_name_differs(
-    tmp_path: Path, pipelines: Pipelines, first: str, second: str, shown: int
-) -> None:
-    """So that no fact is lost with the copy."""
-    given: list[Given] = []
-    for id, text in (("a", first), ("b", second)):
-        records = [entity(name) for name in ("Ann Moor", "Eve Moor") if name in text]
-        given.append((Document(text, id=id), records))
-    fill(tmp_path, given)
-    question = "Who lives behind the hall by the lake? 礼堂开到几月，管理员住在哪里？"
-    context = await pipelines(tmp_path).retrieve(question, QueryParam(mode="naive"))
-    assert len(context.chunks) == shown
-    assert len(context.documents) == 2
-
-
 LICENCE = """You may copy and distribute this tale, modified or not, under this licence, if each copy
 keeps the copyright notice of Hollow Oak. The tale of the miller comes without warranty; the authors are
 not liable for damages. By law or agreement, other permissions may apply. Trademarks are not licensed."""

@@ -65,7 +65,6 @@ CREATE TABLE chunks (
     tokens bigint NOT NULL CHECK (tokens >= 0),
     front_matter boolean NOT NULL, -- this and the digests: the passage's fingerprint
     text_digest text COLLATE "C" NOT NULL,
-    numeral_digest text COLLATE "C" NOT NULL,
     created_at double precision NOT NULL,
     state text COLLATE "C" NOT NULL CHECK (state IN ('ok', 'empty', 'partial', 'failed')),
     error text COLLATE "C" NOT NULL,

@@ -64,7 +64,6 @@ CREATE TABLE chunks (
     tokens INTEGER NOT NULL CHECK (tokens >= 0),
     front_matter INTEGER NOT NULL CHECK (front_matter IN (0, 1)), -- this and the digests: the passage's fingerprint
     text_digest TEXT NOT NULL,
-    numeral_digest TEXT NOT NULL,
     created_at REAL NOT NULL,
     state TEXT NOT NULL CHECK (state IN ('ok', 'empty', 'partial', 'failed')),
     error TEXT NOT NULL,

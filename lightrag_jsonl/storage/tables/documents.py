@@ -196,12 +196,11 @@ class DocumentReads(Tables):
 
     def fingerprints(self, rows: RowIds = None) -> dict[int, Fingerprint]:
         """What was noted of the texts of chunks when they were stored, by row id, all or some."""
-        columns = "id, front_matter, text_digest, numeral_digest"
+        columns = "id, front_matter, text_digest"
         return {
             row.id: Fingerprint(
                 is_front_matter=bool(row.front_matter),
                 text_digest=row.text_digest,
-                numeral_digest=row.numeral_digest,
             )
             for row in by_name(self._select(columns, "chunks", "id", rows))
         }
@@ -525,7 +524,6 @@ def _chunk_columns(stored: StoredChunk) -> dict[str, object]:
         "tokens": chunk.tokens,
         "front_matter": fingerprint.is_front_matter,
         "text_digest": fingerprint.text_digest,
-        "numeral_digest": fingerprint.numeral_digest,
         "created_at": stored.created_at,
         "state": extraction.state,
         "error": extraction.error,
