@@ -11,12 +11,11 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
-from benchmarks import hipporag_reference as reference
 from benchmarks.corpora import make_embedder, opened
 from benchmarks.datasets import Dataset, load
 from benchmarks.tables import line
@@ -53,7 +52,6 @@ def main() -> None:
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the indexes there")
     parser.add_argument("--modes", nargs="+", default=GRAPH_MODES, choices=GRAPH_MODES)
     parser.add_argument("--questions", type=int, metavar="N", help="only the first N")
-    parser.add_argument("--no-reference", action="store_true", help="without HippoRAG-2-like rows")
     parser.add_argument("--no-ablation", action="store_true", help="without the dense-only rows")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
@@ -75,8 +73,6 @@ def _measured(dataset: Dataset, root: Path, given: argparse.Namespace) -> dict[s
         if not given.no_ablation:
             for mode in given.modes:
                 rows.append(_row(f"{mode} (dense only)", _dense_only(rag, mode), questions))
-    if not given.no_reference and dataset.language == "en":
-        rows += [_row(*system, questions) for system in references(dataset, name)]
     print(f"{dataset.name}, {len(questions)} questions, {name}", file=sys.stderr)
     shown = [figures(row) for row in rows]
     lines = [list(shown[0]), *(list(one.values()) for one in shown)]
@@ -182,28 +178,6 @@ def _row(name: str, retrieve: Retriever, questions: Sequence[EvalQuestion]) -> R
             values.setdefault(metric, []).append(value)
     metrics = {metric: interval(found) for metric, found in values.items()}
     return RetrieverScores(name, metrics, round(1000 * median(seconds), 2))
-
-
-def references(dataset: Dataset, embedder_name: str) -> Iterator[tuple[str, Retriever]]:
-    """HippoRAG-2-like rankings, computed for all questions in advance; their times mean nothing."""
-    embed = reference.embed_with(embedder_name)
-    arrays = reference.material(dataset, embed)
-    yield "hipporag-2-like, names", _ranked(dataset, reference.hipporag(arrays, embed=embed))
-    if dataset.has_records:
-        yield "hipporag-2-like", _ranked(dataset, reference.hipporag(arrays))
-
-
-def _ranked(dataset: Dataset, ranked: Sequence[Any]) -> Retriever:
-    order = {one.text: places for one, places in zip(dataset.questions, ranked, strict=True)}
-
-    def retrieve(question: EvalQuestion) -> Sequence[Chunk]:
-        best = [dataset.passages[place] for place in order[question.text][:SCORED_CHUNKS]]
-        return [
-            Chunk(one.id, one.id, 0, 1, 0, len(one.content), one.content, len(one.content) // 4)
-            for one in best
-        ]
-
-    return retrieve
 
 
 if __name__ == "__main__":
