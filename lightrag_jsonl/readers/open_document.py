@@ -15,11 +15,10 @@ from lightrag_jsonl.readers.open_document_numbers import (
     TABLE_NAMESPACE,
     TEXT_NAMESPACE,
     ListNumbers,
-    whole_number,
 )
 from lightrag_jsonl.readers.tables import TableRow, described_rows
 from lightrag_jsonl.readers.titles import confirmed_title, heading_title
-from lightrag_jsonl.readers.xml_elements import local_name
+from lightrag_jsonl.readers.xml_elements import is_damaged, local_name, whole_number, xml_root
 
 MANIFEST_FILE = "META-INF/manifest.xml"
 CONTENT = "content.xml"
@@ -131,17 +130,9 @@ class _Package:
 
     def _xml_root(self, name: str, content: bytes | None = None) -> Any | None:
         """The root of a part, as far as it can be read; None for a part that is no XML."""
-        from lxml import etree
-
-        parser = etree.XMLParser(
-            resolve_entities=False, no_network=True, load_dtd=False, recover=True, collect_ids=False
-        )
         content = self._part(name) if content is None else content
-        try:
-            root = etree.fromstring(content, parser) if content.strip() else None
-        except etree.XMLSyntaxError:
-            root = None
-        if parser.error_log.filter_from_fatals():
+        root = xml_root(content)
+        if content.strip() and (root is None or is_damaged(root)):
             self._meter.add_note(f"the part {name} is damaged")
         return root
 

@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 from lightrag_jsonl.readers.word_numbers import written_number
+from lightrag_jsonl.readers.xml_elements import whole_number
 
 OFFICE_NAMESPACE = "{urn:oasis:names:tc:opendocument:xmlns:office:1.0}"
 TABLE_NAMESPACE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
@@ -78,8 +79,3 @@ class ListNumbers:
                 start=whole_number(element.get(f"{TEXT_NAMESPACE}start-value"), 1),
                 shown_levels=whole_number(element.get(f"{TEXT_NAMESPACE}display-levels"), 1),
             )
-
-
-def whole_number(text: str | None, default: int) -> int:
-    """A number in an attribute; the default for anything else."""
-    return int(text) if text and text.isascii() and text.isdecimal() and len(text) < 10 else default

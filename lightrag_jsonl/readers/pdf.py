@@ -19,6 +19,7 @@ from lightrag_jsonl.readers.pictures import (
     SEEING_ADVICE,
     Box,
     add_pictures,
+    around,
     picture_place,
     pictures_on_page,
     scanned_page,
@@ -110,7 +111,11 @@ def _pictures(pdf: Any, index: int, *, has_text: bool) -> list[Picture]:
     page = pdf[index]
     try:
         if has_text:
-            charts = chart_areas(page, _line_boxes(page))
+            textpage = page.get_textpage()
+            try:
+                charts = chart_areas(page, _line_boxes(textpage))
+            finally:
+                textpage.close()
             return pictures_on_page(page, index + 1, charts)
         is_blank = not any(True for _ in page.get_objects(max_depth=1))
         return [] if is_blank else [scanned_page(page, index + 1)]
@@ -118,12 +123,8 @@ def _pictures(pdf: Any, index: int, *, has_text: bool) -> list[Picture]:
         page.close()
 
 
-def _line_boxes(page: Any) -> list[Box]:
-    textpage = page.get_textpage()
-    try:
-        return [Box(*textpage.get_rect(number)) for number in range(textpage.count_rects())]
-    finally:
-        textpage.close()
+def _line_boxes(textpage: Any) -> list[Box]:
+    return [Box(*textpage.get_rect(number)) for number in range(textpage.count_rects())]
 
 
 def _page_list(numbers: Sequence[int]) -> str:
@@ -140,7 +141,7 @@ def _page(pdf: Any, index: int) -> tuple[PrintedPage, bool]:
     page = pdf[index]
     textpage = page.get_textpage()
     try:
-        lines = [Box(*textpage.get_rect(number)) for number in range(textpage.count_rects())]
+        lines = _line_boxes(textpage)
         columns = _in_columns(_divided_lines(lines, textpage), Box(*page.get_bbox()))
         parts = [_area_text(textpage, column) for column in columns]
         text = _repaired("\n".join(parts))
@@ -158,7 +159,7 @@ def _page(pdf: Any, index: int) -> tuple[PrintedPage, bool]:
 
 
 def _margins(lines: Sequence[Box]) -> list[Box]:
-    """The areas of the outermost lines of a page, if divided by a gap from the body."""
+    """The areas of the outermost lines of a page, if divided by a gap from the body, and a point around each."""
     if not lines:
         return []
     height = median(line.top - line.bottom for line in lines)
@@ -171,22 +172,13 @@ def _margins(lines: Sequence[Box]) -> list[Box]:
             if sign < 0:
                 gap = line.bottom - max(margin.top for margin in outer)
             if gap > MARGIN_GAP * height:
-                areas.append(_around(outer))
+                area = around(outer)
+                areas.append(Box(area.left - 1, area.bottom - 1, area.right + 1, area.top + 1))
                 break
             outer.append(line)
             if len(outer) > MOST_MARGIN_LINES:
                 break
     return areas
-
-
-def _around(lines: Sequence[Box]) -> Box:
-    """The smallest area around the lines, and a point more on each side."""
-    return Box(
-        left=min(line.left for line in lines) - 1,
-        bottom=min(line.bottom for line in lines) - 1,
-        right=max(line.right for line in lines) + 1,
-        top=max(line.top for line in lines) + 1,
-    )
 
 
 def _area_text(textpage: Any, area: Box) -> str:
@@ -232,7 +224,7 @@ def _letters_by_height(textpage: Any) -> dict[int, list[Box]]:
 
 def _divided_at(line: Box, edges: Iterable[float], letters: Iterable[Box]) -> list[Box]:
     """The parts of a line, divided where a gap between letters ends at an edge."""
-    own_letters = sorted(letter for letter in letters if _holds(line, letter))
+    own_letters = sorted(letter for letter in letters if line.holds(letter))
     parts: list[Box] = []
     remainder = line
     for letter, following in pairwise(own_letters):
@@ -270,7 +262,7 @@ def _in_columns(lines: Sequence[Box], area: Box) -> list[Box]:
             parts.append(part)
             continue
         for column in _halves(part, group_lines, gutter):
-            column_lines = [line for line in lines if _holds(column, line)]
+            column_lines = [line for line in lines if column.holds(line)]
             if column_lines:
                 parts += _in_columns(column_lines, column)
     return parts
@@ -350,12 +342,6 @@ def _jumps_over(gap: float, line: Box, following: Box) -> bool:
     middle = (line.bottom + line.top) / 2
     is_beyond = line.right <= gap + TOUCH and following.left >= gap - TOUCH
     return is_beyond and following.bottom < middle < following.top
-
-
-def _holds(area: Box, line: Box) -> bool:
-    x = (line.left + line.right) / 2
-    y = (line.bottom + line.top) / 2
-    return area.left <= x <= area.right and area.bottom <= y <= area.top
 
 
 def _repaired(text: str) -> str:
