@@ -8,7 +8,7 @@ import click
 from lightrag_jsonl import LightRAG
 from lightrag_jsonl.cli.group import CommandOutput, index_command, main
 from lightrag_jsonl.cli.options import FILE, models, option
-from lightrag_jsonl.cli.output import confirm, priced_words, table
+from lightrag_jsonl.cli.output import agreed_cost, confirm, one_line, table
 from lightrag_jsonl.cli.questions import QUESTION_TASKS
 from lightrag_jsonl.core.snapshots import AnswerDifference, Difference, StateDifference
 from lightrag_jsonl.core.text import counted
@@ -90,9 +90,8 @@ def print_difference(
     difference = rag.admin.diff(before, after, index=index, questions=question_texts)
     notes: list[str] = []
     if answers and difference.estimate.calls:
-        cost = priced_words(rag, difference.estimate, QUESTION_TASKS)
-        if not yes:
-            confirm(f"answer {counted(len(difference.answers), 'questions')} twice: about {cost}?")
+        work = f"answer {counted(len(difference.answers), 'questions')} twice"
+        cost = agreed_cost(rag, work, difference.estimate, QUESTION_TASKS, is_agreed=yes)
         difference = rag.admin.diff(
             before, after, index=index, questions=question_texts, answers=True
         )
@@ -128,9 +127,9 @@ def _difference_lines(difference: StateDifference) -> Iterator[str]:
 def _item_lines(differences: Iterable[Difference]) -> Iterator[str]:
     for item in differences:
         if not item.before:
-            yield f"+ {item.name}: {_one_line(item.after)}"
+            yield f"+ {item.name}: {one_line(item.after)}"
         elif not item.after:
-            yield f"- {item.name}: {_one_line(item.before)}"
+            yield f"- {item.name}: {one_line(item.before)}"
         else:
             yield f"~ {item.name}"
             yield from _changed_lines(item.before, item.after)
@@ -149,9 +148,5 @@ def _answer_lines(answer: AnswerDifference) -> Iterator[str]:
     yield from [f"  - {line}" for line in answer.gone_evidence]
     yield from [f"  + {line}" for line in answer.new_evidence]
     if answer.before != answer.after:
-        yield f"  before: {_one_line(answer.before)}"
-        yield f"  after: {_one_line(answer.after)}"
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
+        yield f"  before: {one_line(answer.before)}"
+        yield f"  after: {one_line(answer.after)}"
