@@ -327,7 +327,7 @@ class Resources:
     async def documents(self) -> str:
         """The documents of the index, a line each (the first 1,000)."""
         documents = await self._rag.documents(limit=MOST_LISTED_DOCUMENTS)
-        return "\n".join([_document_line(document) for document in documents])
+        return "\n".join(map(_document_line, documents))
 
     async def page(self, document_id: str, page: int) -> str:
         """The text of a page of a document; most texts have a single page, 1."""

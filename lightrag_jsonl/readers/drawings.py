@@ -1,6 +1,5 @@
 """Reads charts and SmartArt diagrams in the files of Office."""
 
-from collections.abc import Iterator
 from itertools import zip_longest
 from typing import Any
 
@@ -89,11 +88,8 @@ def _first_text(element: Any) -> str:
 
 def _diagram_text(diagram: Any) -> str:
     """The texts of a diagram, each on a line."""
-    return "\n".join(_diagram_lines(diagram))
-
-
-def _diagram_lines(diagram: Any) -> Iterator[str]:
-    for point in diagram.iter(f"{DIAGRAM}pt"):
-        text = "".join(text.text or "" for text in point.iter(f"{DRAWING}t"))
-        if text.strip():
-            yield text
+    texts = [
+        "".join(text.text or "" for text in point.iter(f"{DRAWING}t"))
+        for point in diagram.iter(f"{DIAGRAM}pt")
+    ]
+    return "\n".join(filter(str.strip, texts))

@@ -43,7 +43,14 @@ def read_mail(data: bytes, meter: FileMeter) -> Document:
     data = data.removeprefix(codecs.BOM_UTF8)
     if not _HEADER.match(data.lstrip()):
         raise ConfigError("is not a message: it does not begin with headers such as From:")
-    return message_document(parsed_message(data.lstrip()), meter)
+    message = parsed_message(data.lstrip())
+    text = _message_text(message, meter, depth=1)
+    meter.add_characters(len(text))
+    metadata = {name.lower(): address for name, address in _people(message).items()}
+    if message_id := _header(message, "Message-ID"):
+        metadata["message_id"] = message_id
+    title = _header(message, "Subject") or None
+    return Document(text, title=title, date=_mail_date(message), metadata=metadata)
 
 
 def read_outlook_mail(data: bytes, meter: FileMeter) -> Document:
@@ -123,17 +130,6 @@ def parsed_message(data: bytes) -> EmailMessage:
     return email.message_from_bytes(whole, policy=email.policy.default)
 
 
-def message_document(message: EmailMessage, meter: FileMeter) -> Document:
-    """The document of a message."""
-    text = _message_text(message, meter, depth=1)
-    meter.add_characters(len(text))
-    metadata = {name.lower(): address for name, address in _people(message).items()}
-    if message_id := _header(message, "Message-ID"):
-        metadata["message_id"] = message_id
-    title = _header(message, "Subject") or None
-    return Document(text, title=title, date=_mail_date(message), metadata=metadata)
-
-
 def _message_text(message: EmailMessage, meter: FileMeter, *, depth: int) -> str:
     """People, subject and texts of a message, and the names of attached files."""
     head = [f"{name}: {text}" for name, text in _people(message).items()]
@@ -154,13 +150,9 @@ def _people(message: EmailMessage) -> dict[str, str]:
     for name, text in message.raw_items():
         field = name.title()
         if field in fields and (person := _NAME_BEHIND.fullmatch(" ".join(text.split()))):
-            fields[field] = f"{_plain_words(person['name'])} <{person['address']}>"
+            name_in_words = make_header(decode_header(person["name"]))
+            fields[field] = f"{name_in_words} <{person['address']}>"
     return fields
-
-
-def _plain_words(text: str) -> str:
-    """The words of a raw header, decoded."""
-    return str(make_header(decode_header(text)))
 
 
 def _part_texts(part: MIMEPart, meter: FileMeter, depth: int) -> Iterator[str]:

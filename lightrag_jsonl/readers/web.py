@@ -113,14 +113,12 @@ def read_epub(data: bytes, meter: FileMeter) -> Document:
                 raise ConfigError("is encrypted (DRM)")
             if href and path in names and path not in pages:
                 meter.add_pages(1)
-                pages[path] = _chapter(book.read(path), meter)
+                chapter = book.read(path)
+                text = meter.decode(chapter, declared=declared_encoding(chapter))
+                pages[path] = html_text(plain_scripts(text))
                 meter.add_characters(len(pages[path]))
     title = next((element.text for element in elements_named(opf, "title")), None)
     return Document("", title=title, pages=tuple(filter(None, pages.values())))
-
-
-def _chapter(data: bytes, meter: FileMeter) -> str:
-    return html_text(plain_scripts(meter.decode(data, declared=declared_encoding(data))))
 
 
 def _xml(book: ZipFile, path: str) -> Any:

@@ -43,18 +43,15 @@ PAGE_WORDS = 350  # of a scanned page
 PICTURE_WORDS = 80  # of a picture on a page
 TOKENS_PER_WORD = 1.4
 RECORDS: dict[ExtractionPrompt, Record] = {
-    "extract-graph": {"type": "entity", "entity_type": "concept", "description": FILLER},
-    "extract-small": {},
-    "agent-kg-extract": {"type": "definition", "definition": FILLER},
-    "extract-with-ontologies": {"type": "entity", "entity_type": "concept"},
-}
-
-
-NUMBERED_FIELDS: dict[ExtractionPrompt, str] = {
-    "extract-graph": "name",
-    "extract-small": "name",
-    "agent-kg-extract": "entity",
-    "extract-with-ontologies": "entity",
+    "extract-graph": {
+        "type": "entity",
+        "name": "",
+        "entity_type": "concept",
+        "description": FILLER,
+    },
+    "extract-small": {"name": ""},
+    "agent-kg-extract": {"type": "definition", "entity": "", "definition": FILLER},
+    "extract-with-ontologies": {"type": "entity", "entity": "", "entity_type": "concept"},
 }
 
 
@@ -94,7 +91,7 @@ class SimulatedLLM:
         self._record = RECORDS[extraction]
         self._lists_names = extraction == "extract-small"
         self._ends_with_counts = extraction == "extract-graph"
-        self._name_field = NUMBERED_FIELDS[extraction]
+        self._name_field = "name" if "name" in self._record else "entity"
         self._count = count
         self._numbers = itertools.count(1)
         self._answers: dict[bytes, Completion] = {}
