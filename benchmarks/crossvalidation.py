@@ -20,9 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.corpora import make_embedder, opened
+from benchmarks.corpora import BUDGET, DATA, DEFAULT_EMBEDDER, make_embedder, opened
 from benchmarks.datasets import Dataset, load
-from benchmarks.retrieval import BUDGET, DATA, DEFAULT_EMBEDDER
 from lightrag_jsonl import LightRAG, QueryParam
 from lightrag_jsonl.retrieval import pagerank, walk_graph
 from lightrag_jsonl.tools.evaluation import (

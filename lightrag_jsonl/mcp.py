@@ -4,6 +4,7 @@ or mounted as ASGI.
 
 import functools
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, ParamSpec
 
 from mcp.server.mcpserver import MCPServer
@@ -93,12 +94,9 @@ def mcp_server(rag: lightrag_jsonl.AsyncLightRAG, *, allow_write: bool = False) 
         "lightrag-jsonl", instructions=INSTRUCTIONS, version=lightrag_jsonl.__version__
     )
     tools = Tools(rag)
-    _add_tool(server, tools.search, reads_only=True)
-    _add_tool(server, tools.ask, reads_only=True)
-    _add_tool(server, tools.entity, reads_only=True)
-    _add_tool(server, tools.source, reads_only=True)
-    _add_tool(server, tools.documents, reads_only=True)
-    _add_tool(server, tools.communities, reads_only=True)
+    reading_tools = (tools.search, tools.ask, tools.entity, tools.source)
+    for tool in (*reading_tools, tools.documents, tools.communities):
+        _add_tool(server, tool, reads_only=True)
     if allow_write:
         _add_tool(server, tools.insert)
         _add_tool(server, tools.delete, destroys=True)
@@ -200,12 +198,7 @@ class Tools:
                 lines.append(f"- {id}: {title}")
         dropped = context.dropped
         if dropped.entities or dropped.relations or dropped.chunks:
-            note = self._notes["left_out"].format(
-                entities=dropped.entities,
-                relations=dropped.relations,
-                chunks=dropped.chunks,
-            )
-            lines += ["", note]
+            lines += ["", self._notes["left_out"].format(**asdict(dropped))]
         return "\n".join(lines)
 
     async def ask(
@@ -252,18 +245,11 @@ class Tools:
             raise ToolError(f"{document_id} has {counted(len(pages), 'pages')}")
         text = pages[page - 1].text[start:]
         excerpt = self._tokenizer.truncate(text, max_tokens)
-        heading = self._notes["page"].format(
-            title=document_id,
-            page=page,
-            pages=len(pages),
-        )
+        heading = self._notes["page"].format(title=document_id, page=page, pages=len(pages))
         lines = [heading, "", excerpt]
-        if len(excerpt) < len(text):
-            note = self._notes["more"].format(
-                left=len(text) - len(excerpt),
-                start=start + len(excerpt),
-            )
-            lines += ["", note]
+        left = len(text) - len(excerpt)
+        if left:
+            lines += ["", self._notes["more"].format(left=left, start=start + len(excerpt))]
         return "\n".join(lines)
 
     async def documents(self, find: str = "", start: Start = 0, max_tokens: Tokens = 4_000) -> str:
@@ -313,8 +299,7 @@ class Tools:
             listed.append(line)
         end = start + len(listed)
         if end < len(lines):
-            note = self._notes["more"].format(left=len(lines) - end, start=end)
-            listed.append(note)
+            listed.append(self._notes["more"].format(left=len(lines) - end, start=end))
         return "\n".join(listed) or self._notes["nothing"]
 
 
@@ -391,13 +376,6 @@ def _line_of_community(community: Community) -> str:
 
 def _document_line(document: DocumentStatus) -> str:
     source = document.source if document.source != document.title else None
-    properties = [
-        document.id,
-        document.title,
-        source,
-        document.date,
-        f"{document.characters:,} characters",
-        document.state,
-        *document.content_keywords[:5],
-    ]
-    return "- " + ", ".join(filter(None, properties))
+    size = f"{document.characters:,} characters"
+    properties = [document.id, document.title, source, document.date, size, document.state]
+    return "- " + ", ".join(filter(None, [*properties, *document.content_keywords[:5]]))

@@ -126,9 +126,7 @@ def full_ids(rag: LightRAG, arguments: Sequence[str], *, purge: bool = False) ->
     path_ids = {argument: path_id(Path(argument)) for argument in arguments}
     ids = [*path_ids, *path_ids.values()]
     stored_ids = rag.run(lambda loop_rag: loop_rag.engine.indexing.deletable_ids(ids, purge=purge))
-    missing = [
-        argument for argument, id in path_ids.items() if stored_ids.isdisjoint((argument, id))
-    ]
+    missing = [name for name, id in path_ids.items() if stored_ids.isdisjoint((name, id))]
     if missing:
         raise NotFoundError(f"no such document: {', '.join(missing)}; `documents` lists all ids")
     return [argument if argument in stored_ids else id for argument, id in path_ids.items()]
@@ -256,11 +254,8 @@ def _sees(setup: Setup) -> bool:
 
 def _watched_paths(sources: InputDocument | list[InputDocument]) -> list[Path]:
     """The files and folders to watch; `UsageError` for a text."""
-    paths = [
-        source
-        for source in (sources if isinstance(sources, list) else [sources])
-        if isinstance(source, Path)
-    ]
+    all_sources = sources if isinstance(sources, list) else [sources]
+    paths = [source for source in all_sources if isinstance(source, Path)]
     if not paths:
         raise click.UsageError("--watch needs files or folders")
     return paths
@@ -424,14 +419,14 @@ def _summary(rag: LightRAG, report: InsertReport) -> str:
     ]
     told_losses = [f"{counted(count, nouns)} {loss}" for count, nouns, loss in losses if count]
     graph = f"{counted(report.entities, 'entities')}, {counted(report.relations, 'relations')}"
-    lines = [
-        f"documents  {', '.join(documents)}",
-        f"index      {counted(report.chunks, 'new chunks')}, {graph}",
-        f"read by    {_reader_words(rag, report)}",
-        f"losses     {', '.join(told_losses)}",
-        f'next       lightrag-jsonl query -w {shlex.quote(str(rag.working_dir))} "…"',
-    ]
-    return "\n".join([line for line in lines if told_losses or not line.startswith("losses     ")])
+    lines = {
+        "documents": ", ".join(documents),
+        "index": f"{counted(report.chunks, 'new chunks')}, {graph}",
+        "read by": _reader_words(rag, report),
+        "losses": ", ".join(told_losses),
+        "next": f'lightrag-jsonl query -w {shlex.quote(str(rag.working_dir))} "…"',
+    }
+    return "\n".join([f"{name:<11}{text}" for name, text in lines.items() if text])
 
 
 def _reader_words(rag: LightRAG, report: InsertReport) -> str:
@@ -504,16 +499,12 @@ def delete_command(rag: LightRAG, ids: tuple[str, ...], purge: bool) -> CommandO
 def status_command(rag: LightRAG) -> CommandOutput:
     """Show the contents and the reader of the index."""
     status = rag.status()
-    spent = status.extraction.usage
-    money = money_words(rag, spent).removeprefix(", ")
-    notes = (
-        [f"spent on extraction: {money} (descriptions and answers are not counted)"]
-        if money
-        else []
-    )
     figures = status
     if status.reading.read == "all" and not status.reading.questions:
         figures = replace(status, reading=ReadingState())  # says nothing where no question reads
+    notes: list[str] = []
+    if money := money_words(rag, status.extraction.usage).removeprefix(", "):
+        notes.append(f"spent on extraction: {money} (descriptions and answers are not counted)")
     return CommandOutput(status, in_words(figures), notes=notes)
 
 

@@ -86,7 +86,8 @@ def print_difference(
     From snapshot BEFORE to snapshot AFTER, or now: documents, entities, relations, merges of names, and claims with their dates. + is new, - is gone,
     ~ has changed. Questions are compared by what they are answered from, without a model.
     """
-    question_texts = [] if questions is None else _lines_of(questions)
+    lines = [] if questions is None else questions.read_text(encoding="utf-8-sig").split("\n")
+    question_texts = [line.strip() for line in lines if line.strip()]
     difference = rag.admin.diff(before, after, index=index, questions=question_texts)
     notes: list[str] = []
     if answers and difference.estimate.calls:
@@ -98,11 +99,6 @@ def print_difference(
         notes.append(f"answered: {difference.usage.calls} calls (estimated: {cost})")
     display = "\n".join(_difference_lines(difference)) or "no difference"
     return CommandOutput(difference, display, notes=notes)
-
-
-def _lines_of(path: Path) -> list[str]:
-    lines = path.read_text(encoding="utf-8-sig").split("\n")
-    return [line.strip() for line in lines if line.strip()]
 
 
 def _difference_lines(difference: StateDifference) -> Iterator[str]:

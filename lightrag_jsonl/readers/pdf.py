@@ -138,6 +138,8 @@ def _page_list(numbers: Sequence[int]) -> str:
 
 def _page(pdf: Any, index: int) -> tuple[PrintedPage, bool]:
     """The text of a page with filled fields, and whether the page is a picture without text."""
+    import pypdfium2.raw as pdfium
+
     page = pdf[index]
     textpage = page.get_textpage()
     try:
@@ -151,7 +153,8 @@ def _page(pdf: Any, index: int) -> tuple[PrintedPage, bool]:
             for box in _margins(lines)
             for line in _repaired(_area_text(textpage, box)).split("\n")
         ]
-        is_picture = not text.strip() and _has_picture(page)
+        images = page.get_objects(filter=[pdfium.FPDF_PAGEOBJ_IMAGE], max_depth=3)
+        is_picture = not text.strip() and any(images)
     finally:
         textpage.close()
         page.close()
@@ -186,12 +189,6 @@ def _area_text(textpage: Any, area: Box) -> str:
     if not has_arabic(text):
         return text
     return ordered_text(textpage, area.left, area.bottom, area.right, area.top)
-
-
-def _has_picture(page: Any) -> bool:
-    import pypdfium2.raw as pdfium
-
-    return any(page.get_objects(filter=[pdfium.FPDF_PAGEOBJ_IMAGE], max_depth=3))
 
 
 def _divided_lines(lines: Sequence[Box], textpage: Any) -> list[Box]:

@@ -464,7 +464,9 @@ class JobQueue:
                     if message.report or message.error:
                         await self._end(job, message.report, message.error)
                         return True
-                    self._note(job, message)
+                    job.state = "waiting" if message.locked else "running"
+                    job.error = without_folders(message.locked, self._address)
+                    job.progress = message.progress or job.progress
                     if message.locked:
                         deadline.reschedule(clock() + self._seconds)
         except TimeoutError:
@@ -502,11 +504,6 @@ class JobQueue:
         address = self._address
         whole = address.whole if isinstance(address, DatabaseURL) else str(address)
         return {**{name: value for name, value in values.items() if value}, "working_dir": whole}
-
-    def _note(self, job: Job, message: WorkerMessage) -> None:
-        job.state = "waiting" if message.locked else "running"
-        job.error = without_folders(message.locked, self._address)
-        job.progress = message.progress or job.progress
 
     async def _end(self, job: Job, report: dict[str, Json] | None = None, error: str = "") -> None:
         """Store how a job has ended; until then it runs for all who look."""

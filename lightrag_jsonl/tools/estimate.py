@@ -117,12 +117,12 @@ class SimulatedLLM:
     def _expected_tokens(self, messages: Sequence[Message], max_tokens: int | None) -> int:
         """The length of an answer, by the fitted rule."""
         question = next(message.content for message in messages if message.role == "user")
+        is_first_turn = all(message.role != "assistant" for message in messages)
         if self._lists_names:
             tokens = max(1, round(NAMES_RATE * self._count(question)))
-            return min(tokens, max_tokens or tokens)
-        is_first_turn = all(message.role != "assistant" for message in messages)
-        rate = FIRST_RATE if is_first_turn else LATER_RATE
-        tokens = round(BASE + rate * self._count(question))
+        else:
+            rate = FIRST_RATE if is_first_turn else LATER_RATE
+            tokens = round(BASE + rate * self._count(question))
         return min(tokens, max_tokens or tokens)
 
     def _request_usage(self, messages: Sequence[Message], output_tokens: int) -> Usage:
