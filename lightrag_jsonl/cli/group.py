@@ -153,14 +153,14 @@ def _emit_error(error: BaseException, as_json: bool) -> None:
     usage = error.usage if isinstance(error, LightRAGError) else FREE
     details: dict[str, object] = {"usage": usage} if usage.calls else {}
     if as_json:
-        _emit_json_error(code, message, **details)
+        _emit_json_error(code, message, details)
     else:
         emit(text, err=True)
         emit(in_words(details), err=True)
 
 
-def _emit_json_error(code: str, message: str, **details: object) -> None:
-    error = to_json({"error": {"code": code, "message": message, **details}})
+def _emit_json_error(code: str, message: str, details: Mapping[str, object] | None = None) -> None:
+    error = to_json({"error": {"code": code, "message": message, **(details or {})}})
     click.echo(json.dumps(error), err=True)
 
 

@@ -25,6 +25,8 @@ CONTENT = "content.xml"
 XLINK = "{http://www.w3.org/1999/xlink}href"
 DUBLIN_CORE = "{http://purl.org/dc/elements/1.1/}"
 REPETITION = re.compile(rb'number-(?:columns|rows)-repeated="(\d{1,9})')
+CELLS = (f"{TABLE_NAMESPACE}table-cell", f"{TABLE_NAMESPACE}covered-table-cell")
+SPACES = (f"{TEXT_NAMESPACE}s", f"{TEXT_NAMESPACE}tab", f"{TEXT_NAMESPACE}line-break")
 VALUES = ("value", "date-value", "time-value", "boolean-value", "string-value")
 SIGNS_IN_TEXT = {"tab": "\t", "line-break": "\n"}  # by element
 MOST_SPACES = 100  # in a row, of which a file can state any number
@@ -233,9 +235,7 @@ class _OpenText:
     def _table_rows(self, table: Any) -> Iterator[list[str]]:
         for row in _table_children(table, "table-row"):
             cells: list[str] = []
-            for cell in row.iterchildren(
-                f"{TABLE_NAMESPACE}table-cell", f"{TABLE_NAMESPACE}covered-table-cell"
-            ):
+            for cell in row.iterchildren(*CELLS):
                 text = " ".join(self.blocks(cell))
                 cells += [text] * (_repetitions(cell, "columns") if text else 1)
             for _ in range(_repetitions(row, "rows") if any(cells) else 1):
@@ -275,9 +275,7 @@ def _sheet_rows(sheet: Any, meter: FileMeter) -> Iterator[TableRow]:
     for row in _table_children(sheet, "table-row"):
         cells: list[str] = []
         blank_cells = 0
-        for cell in row.iterchildren(
-            f"{TABLE_NAMESPACE}table-cell", f"{TABLE_NAMESPACE}covered-table-cell"
-        ):
+        for cell in row.iterchildren(*CELLS):
             text = _cell_text(cell)
             count = _repetitions(cell, "columns")
             if not text:
@@ -300,9 +298,7 @@ def _cell_text(cell: Any) -> str:
     """The text of a cell, or else the value."""
     lines: list[str] = []
     for paragraph in cell.iterchildren(f"{TEXT_NAMESPACE}p"):
-        for space in paragraph.iter(
-            f"{TEXT_NAMESPACE}s", f"{TEXT_NAMESPACE}tab", f"{TEXT_NAMESPACE}line-break"
-        ):
+        for space in paragraph.iter(*SPACES):
             space.text = " "
         lines.append("".join(paragraph.itertext()))
     values = (cell.get(f"{OFFICE_NAMESPACE}{name}") for name in VALUES)
