@@ -7,7 +7,6 @@ are offered.
 import re
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from msgspec import Struct
@@ -36,29 +35,19 @@ LONGEST_QUOTED_SENTENCE: Final = 320  # characters; a longer one is a table or a
 PERSON_TYPES: Final = ("person", "人物")
 
 
-@dataclass(frozen=True, slots=True)
-class QuestionWords:
-    """The questions in a language."""
-
-    whole: str
-    person: str
-    name: str
-    relation: str
-
-
-QUESTION_WORDS: Final[Mapping[Language, QuestionWords]] = {
-    "en": QuestionWords(
-        whole="What is this about?",
-        person="Who is {}?",
-        name="What do the documents say about {}?",
-        relation="What do {} and {} have to do with each other?",
-    ),
-    "zh": QuestionWords(
-        whole="这些资料主要讲什么？",
-        person="{}是谁？",
-        name="关于{}，资料里是怎么说的？",
-        relation="{}和{}有什么关系？",
-    ),
+QUESTION_WORDS: Final[Mapping[Language, Mapping[str, str]]] = {
+    "en": {
+        "whole": "What is this about?",
+        "person": "Who is {}?",
+        "name": "What do the documents say about {}?",
+        "relation": "What do {} and {} have to do with each other?",
+    },
+    "zh": {
+        "whole": "这些资料主要讲什么？",
+        "person": "{}是谁？",
+        "name": "关于{}，资料里是怎么说的？",
+        "relation": "{}和{}有什么关系？",
+    },
 }
 
 
@@ -90,15 +79,16 @@ async def get_beginning(call: Call) -> BeginningBody:
 
 async def _first_screen(index: Index) -> BeginningBody:
     language = known_language(index.rag.engine.language)
-    words = QUESTION_WORDS[language]
+    forms = QUESTION_WORDS[language]
+    whole = forms["whole"]
     names = await _main_names(index)
     sentences = [
         sentence
-        for sentence in await _quotes(index, words.whole, mode="overview", sentences=2 * SENTENCES)
+        for sentence in await _quotes(index, whole, mode="overview", sentences=2 * SENTENCES)
         if len(sentence.text) <= LONGEST_QUOTED_SENTENCE
     ]
-    questions = [words.whole] if sentences else []
-    async for question in _answered(index, names[:TRIED], words):
+    questions = [whole] if sentences else []
+    async for question in _answered(index, names[:TRIED], forms):
         questions.append(question)
         if len(questions) >= QUESTION_FORMS:
             break
@@ -147,17 +137,17 @@ def _spread(sentences: Sequence[QuotedSentence], count: int) -> list[QuotedSente
 
 
 async def _answered(
-    index: Index, names: Sequence[EntityLine], words: QuestionWords
+    index: Index, names: Sequence[EntityLine], forms: Mapping[str, str]
 ) -> AsyncIterator[str]:
     """A question about one name and a question about two, each if a sentence tells of all its names."""
     about_one: list[tuple[str, tuple[str, ...]]] = []
     for line in names:
-        form = words.person if line.type in PERSON_TYPES else words.name
+        form = forms["person" if line.type in PERSON_TYPES else "name"]
         about_one.append((form.format(line.name), (line.name,)))
     about_two: list[tuple[str, tuple[str, ...]]] = []
     for relation in await _relations_of(index, names):
         ends = (relation.source, relation.target)
-        about_two.append((words.relation.format(*ends), ends))
+        about_two.append((forms["relation"].format(*ends), ends))
     offered: set[str] = set()
     for candidates in (about_one, about_two, about_one[::-1]):
         for question, asked_names in candidates:
