@@ -43,6 +43,24 @@ class ListDefinition:
     levels_by_style: dict[str, int] = field(default_factory=dict)
     counts: dict[int, int] = field(default_factory=dict)
 
+    def next_number(self, level: int, start: int | None = None) -> str:
+        """The number of the next paragraph of a level; "" for a bullet."""
+        own = self.levels[level]
+        self.counts[level] = self.counts.get(level, own.start - 1) + 1 if start is None else start
+        for deeper in [deeper for deeper in self.counts if deeper > level]:
+            del self.counts[deeper]
+        if own.format in ("bullet", "none"):
+            return ""
+
+        def part(match: re.Match[str]) -> str:
+            index = int(match[1]) - 1
+            shape = self.levels.get(index, ListLevel())
+            count = self.counts.get(index, shape.start)
+            is_other = own.is_legal and shape.format != "decimalZero"
+            return written_number(count, "decimal" if is_other else shape.format)
+
+        return re.sub(r"%([1-9])", part, own.pattern).strip()
+
 
 class ParagraphNumbers:
     """The numbers of paragraphs, asked for in the order of the document."""
@@ -61,14 +79,9 @@ class ParagraphNumbers:
         definition = self._definitions.get(self._definition_ids.get(list_id, ""))
         if definition is None or level not in definition.levels:
             return ""
-        counts = definition.counts
-        starts = self._starts.pop(list_id, {})
-        for restarted, start in starts.items():
-            counts[restarted] = start - 1
-        counts[level] = counts.get(level, definition.levels[level].start - 1) + 1
-        for deeper in range(level + 1, LIST_LEVELS):
-            counts.pop(deeper, None)
-        return _list_number(definition, level)
+        for restarted, start in self._starts.pop(list_id, {}).items():
+            definition.counts[restarted] = start - 1
+        return definition.next_number(level)
 
     def _read(self, numbering: Any) -> None:
         for abstract in numbering.iter(f"{W}abstractNum"):
@@ -118,22 +131,6 @@ def _add_level(definition: ListDefinition, element: Any) -> None:
     )
     if style := child_value(element, "pStyle"):
         definition.levels_by_style[style] = level
-
-
-def _list_number(definition: ListDefinition, level: int) -> str:
-    """The number in the list's format; "" for a bullet."""
-    own = definition.levels[level]
-    if own.format in ("bullet", "none"):
-        return ""
-
-    def part(match: re.Match[str]) -> str:
-        index = int(match[1]) - 1
-        shape = definition.levels.get(index, ListLevel())
-        count = definition.counts.get(index, shape.start)
-        is_other = own.is_legal and shape.format != "decimalZero"
-        return written_number(count, "decimal" if is_other else shape.format)
-
-    return re.sub(r"%([1-9])", part, own.pattern).strip()
 
 
 def written_number(number: int, format: str) -> str:
