@@ -117,26 +117,24 @@ def doctor_command(
 def _models_in_use(setup: Setup, settings: Mapping[str, str] | None) -> dict[str, str]:
     """The models, the embedder and the endpoints, each with the source of the setting."""
     complete_setup = completed(setup, settings)
-    _, tasks_from = chosen_models(setup, settings)
-    reranker, reranker_from = chosen_setting("reranker", setup)
-    parts = [
-        ("llm", "", str(complete_setup.llm), chosen_setting("llm", setup, settings)[1]),
-        (
-            "embedder",
-            EMBEDDER,
-            str(complete_setup.embedder),
-            chosen_setting("embedder", setup, settings)[1],
-        ),
-    ]
-    if reranker or endpoint(complete_setup, RERANKER).url:
-        parts.append(("reranker", RERANKER, reranker or "", reranker_from))
-    for task, name in complete_setup.models.items():
-        source = "argument" if task in setup.models else tasks_from
-        parts.append((f"{task}_llm", TASK_PREFIXES[task], name, source))
     models_in_use: dict[str, str] = {}
-    for part, prefix, name, source in parts:
-        server = endpoint(complete_setup, prefix, model="" if prefix == RERANKER else name)
-        models_in_use |= {part: name, f"{part}_from": source}
+    for part, prefix in (("llm", ""), ("embedder", EMBEDDER)):
+        name = str(getattr(complete_setup, part))
+        models_in_use[part] = name
+        models_in_use[f"{part}_from"] = chosen_setting(part, setup, settings)[1]
+        models_in_use |= _endpoint_in_use(part, endpoint(complete_setup, prefix, model=name), name)
+    reranker, source = chosen_setting("reranker", setup)
+    server = endpoint(complete_setup, RERANKER)
+    if reranker or server.url:
+        models_in_use["reranker"] = reranker or ""
+        models_in_use["reranker_from"] = source
+        models_in_use |= _endpoint_in_use("reranker", server, reranker or "")
+    _, source = chosen_models(setup, settings)
+    for task, name in complete_setup.models.items():
+        part = f"{task}_llm"
+        models_in_use[part] = name
+        models_in_use[f"{part}_from"] = "argument" if task in setup.models else source
+        server = endpoint(complete_setup, TASK_PREFIXES[task], model=name)
         models_in_use |= _endpoint_in_use(part, server, name)
     return models_in_use
 

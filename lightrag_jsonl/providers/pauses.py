@@ -24,13 +24,12 @@ _NOTHING_LEFT = pattern_of(r"0+(?:\.0+)?")
 _FIRST_EPOCH = 1e9  # seconds since 1970 in the year 2001; a larger number is no duration
 _FIRST_EPOCH_MS = 1e12
 
-_SECONDS_PER_UNIT: Mapping[str, float] = {  # by the beginning of the unit
-    "ms": 0.001,
-    "mil": 0.001,
-    "s": 1.0,
-    "m": 60.0,
-    "h": 3600.0,
-    "d": 86400.0,
+_SECONDS_PER_UNIT: Mapping[str, float] = {
+    **dict.fromkeys(["millisecond", "milliseconds", "ms"], 0.001),
+    **dict.fromkeys(["second", "seconds", "sec", "secs", "s"], 1.0),
+    **dict.fromkeys(["minute", "minutes", "min", "mins", "m"], 60.0),
+    **dict.fromkeys(["hour", "hours", "h"], 3600.0),
+    **dict.fromkeys(["day", "days", "d"], 86400.0),
 }
 
 
@@ -113,8 +112,5 @@ def _seconds_until_date(value: str) -> float | None:
 
 
 def _duration(text: str) -> float:
-    seconds = 0.0
-    for number, unit in _AMOUNT.findall(text):
-        begins = (begin for begin in _SECONDS_PER_UNIT if unit.lower().startswith(begin))
-        seconds += float(number) * _SECONDS_PER_UNIT[next(begins)]
-    return seconds
+    amounts = _AMOUNT.findall(text)
+    return sum(float(number) * _SECONDS_PER_UNIT[unit.lower()] for number, unit in amounts)

@@ -56,27 +56,17 @@ _FORMATS = re.compile(
 
 def without_styles(package: bytes) -> bytes:
     """The workbook without styles, views, conditional formats and checks of input."""
-
-    def plain(part: str, content: bytes) -> bytes | None:
-        if part.endswith("styles.xml"):
-            return None
-        if part.endswith("/workbook.xml"):
-            content = _UNKNOWN_STATE.sub(rb"\1", _VIEWS.sub(b"", content))
-        if "/worksheets/" in part:
-            content = _FORMATS.sub(b"", _STYLE_OF_CELL.sub(rb"\1", content))
-        return content
-
-    return _copied(package, plain)
-
-
-def _copied(data: bytes, change: Callable[[str, bytes], bytes | None]) -> bytes:
-    """The package with changed parts; a part that is changed to None is left out."""
     target = BytesIO()
-    with ZipFile(BytesIO(data)) as package, ZipFile(target, "w", ZIP_DEFLATED) as copy:
-        for part in dict.fromkeys(package.namelist()):
-            content = change(part, package.read(part))
-            if content is not None:
-                copy.writestr(part, content)
+    with ZipFile(BytesIO(package)) as workbook, ZipFile(target, "w", ZIP_DEFLATED) as copy:
+        for part in dict.fromkeys(workbook.namelist()):
+            content = workbook.read(part)
+            if part.endswith("styles.xml"):
+                continue
+            if part.endswith("/workbook.xml"):
+                content = _UNKNOWN_STATE.sub(rb"\1", _VIEWS.sub(b"", content))
+            if "/worksheets/" in part:
+                content = _FORMATS.sub(b"", _STYLE_OF_CELL.sub(rb"\1", content))
+            copy.writestr(part, content)
     return target.getvalue()
 
 
@@ -103,17 +93,17 @@ def usual_package(data: bytes, kind: str, meter: FileMeter) -> bytes:
             if name.endswith(".rels")
         }
         is_whole = all(package.read(name) == content for name, content in whole_relations.items())
-    if usual_types == types and not is_strict and is_whole:
-        return data
-    changed_parts = {**whole_relations, CONTENT_TYPES: usual_types}
-
-    def in_usual_form(part: str, content: bytes) -> bytes:
-        content = changed_parts.get(part) or content
-        if is_strict and part.endswith((".xml", ".rels")):
-            content = _STRICT_NAME.sub(_TRANSITIONAL_NAME, content)
-        return content
-
-    return _copied(data, in_usual_form)
+        if usual_types == types and not is_strict and is_whole:
+            return data
+        target = BytesIO()
+        with ZipFile(target, "w", ZIP_DEFLATED) as copy:
+            for part in dict.fromkeys(names):
+                content = whole_relations.get(part) or package.read(part)
+                content = usual_types if part == CONTENT_TYPES else content
+                if is_strict and part.endswith((".xml", ".rels")):
+                    content = _STRICT_NAME.sub(_TRANSITIONAL_NAME, content)
+                copy.writestr(part, content)
+    return target.getvalue()
 
 
 def opened_package(
@@ -137,20 +127,21 @@ def _mended(data: bytes, meter: FileMeter) -> bytes:
     """The package, with the readable beginning of each damaged part; a part that is no XML goes."""
     from lxml import etree
 
-    with ZipFile(BytesIO(data)) as package:
+    target = BytesIO()
+    with ZipFile(BytesIO(data)) as package, ZipFile(target, "w", ZIP_DEFLATED) as copy:
         extensions = _XML_EXTENSIONS.findall(package.read(CONTENT_TYPES))
-    ends = (".xml", ".rels", *(f".{extension.decode()}" for extension in extensions))
-
-    def mended(part: str, content: bytes) -> bytes | None:
-        root = xml_root(content) if part.endswith(ends) else None
-        if root is None:
-            return None if part.endswith(ends) else content
-        if is_damaged(root):
-            meter.add_note(f"the part {part} is damaged")
-            return bytes(etree.tostring(root, xml_declaration=True, encoding="UTF-8"))
-        return content
-
-    return _copied(data, mended)
+        ends = (".xml", ".rels", *(f".{extension.decode()}" for extension in extensions))
+        for part in dict.fromkeys(package.namelist()):
+            content = package.read(part)
+            if part.endswith(ends):
+                root = xml_root(content)
+                if root is None:
+                    continue
+                if is_damaged(root):
+                    meter.add_note(f"the part {part} is damaged")
+                    content = etree.tostring(root, xml_declaration=True, encoding="UTF-8")
+            copy.writestr(part, content)
+    return target.getvalue()
 
 
 def _without_missing(
