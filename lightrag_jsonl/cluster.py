@@ -91,41 +91,16 @@ async def insert_on_ray(
     if engine.chunker is not None:
         raise ConfigError("a chunker works on this machine only: open the index without it")
     with connected_cluster(address) as ray:
-        return await _insert_on_nodes(
-            ray,
-            rag,
-            documents,
-            setup=setup or Setup(),
-            shard_characters=shard_characters,
-            progress=progress,
-            file_limits=file_limits,
+        await engine.record_models(overwrite=False)
+        settings = await rag.admin.settings()
+        settings |= await asyncio.to_thread(engine.index_settings)
+        plan = ShardPlan(settings, rag.options, setup or Setup())
+        run = _ClusterInsert(engine, plan, progress)
+        pending = run.new_documents(
+            engine.pending_documents(documents, run.unread, file_limits=file_limits),
             restore_purged=restore_purged,
         )
-
-
-async def _insert_on_nodes(
-    ray: Any,
-    rag: AsyncLightRAG,
-    documents: Given | Iterable[Given],
-    *,
-    setup: Setup,
-    shard_characters: int | None,
-    progress: ProgressCallback | None,
-    file_limits: FileLimits | None,
-    restore_purged: bool,
-) -> InsertReport:
-    """`insert_on_ray` on a connected cluster."""
-    engine = rag.engine
-    await engine.record_models(overwrite=False)
-    settings = await rag.admin.settings()
-    settings |= await asyncio.to_thread(engine.index_settings)
-    plan = ShardPlan(settings, rag.options, setup)
-    run = _ClusterInsert(engine, plan, progress)
-    pending = run.new_documents(
-        engine.pending_documents(documents, run.unread, file_limits=file_limits),
-        restore_purged=restore_purged,
-    )
-    await run.insert(ray, shards(pending, cpus=_cpus(ray), characters=shard_characters))
+        await run.insert(ray, shards(pending, cpus=_cpus(ray), characters=shard_characters))
     is_read_now = not reads_when_asked(settings)
     if is_read_now and engine.client.has_model("summarize") and not run.report.stopped:
         usage = await rag.admin.summarize()  # with the summaries of an interrupted call

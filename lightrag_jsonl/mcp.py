@@ -3,7 +3,10 @@ or mounted as ASGI.
 """
 
 import functools
-from collections.abc import Awaitable, Callable, Sequence
+import tomllib
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ParamSpec
 
 from mcp.server.mcpserver import MCPServer
@@ -42,41 +45,9 @@ its token budget says how to get the rest."""
 PURGED_TEXT = (
     "the text was purged from this index: `lightrag-jsonl insert --restore-purged` brings it back"
 )
-NOTES = {
-    "en": {
-        "more": "({left} more: call again with start={start})",
-        "left_out": "(left out to keep the budget, entities: {entities}, relations: {relations}, "
-        "passages: {chunks}; a larger max_tokens shows more)",
-        "cut": "(cut off: call again with a larger max_tokens)",
-        "page": "{title}, page {page} of {pages}",
-        "ids": "To read on, call source with one of these document ids:",
-        "nothing": "no results",
-    },
-    "zh": {
-        "more": "（还有 {left} 项：再次调用并设 start={start}）",
-        "left_out": "（超出预算而略去：{entities} 个实体、{relations} 条关系、{chunks} 段原文；"
-        "增大 max_tokens 可见更多）",
-        "cut": "（已截断：增大 max_tokens 后再次调用）",
-        "page": "{title}，第 {page} 页，共 {pages} 页",
-        "ids": "要读原文，请以下列文档 id 调用 source：",
-        "nothing": "没有找到相关内容",
-    },
-}
-PROMPTS = {
-    "en": {
-        "answer": "Answer the question below from the documents of this index only. Call search, with "
-        "other words where the first result leaves something open, and read on with source where a "
-        "passage is cut. Name the document behind each statement. Say what the documents leave "
-        "open.\n\nQuestion: {question}",
-        "summarize": "Read the document {document_id} page by page with source, and summarize it: its "
-        "subject, its main statements with their pages, and the entities that it is about.",
-    },
-    "zh": {
-        "answer": "请仅依据此索引中的文档回答下面的问题。先调用 search，若结果不足以回答，换用其他词语再次检索；"
-        "段落被截断时用 source 继续阅读。每个论断都要注明出自哪篇文档，文档没有说明的内容也请指出。\n\n问题：{question}",
-        "summarize": "请用 source 逐页阅读文档 {document_id}，并撰写摘要：主题、主要论断（注明页码），以及涉及的实体。",
-    },
-}
+WORDS: Mapping[str, Mapping[str, Mapping[str, str]]] = tomllib.loads(
+    Path(__file__).with_name("mcp_words.toml").read_text(encoding="utf-8")
+)  # by language, "notes" and "prompts"
 MOST_LISTED_DOCUMENTS = 1_000  # in the list as a resource
 MOST_LISTED_RELATIONS = 200  # of an entity as a resource
 MOST_NAMES_SHOWN = 10  # of entities, for each community
@@ -93,12 +64,9 @@ def mcp_server(rag: lightrag_jsonl.AsyncLightRAG, *, allow_write: bool = False) 
         "lightrag-jsonl", instructions=INSTRUCTIONS, version=lightrag_jsonl.__version__
     )
     tools = Tools(rag)
-    _add_tool(server, tools.search, reads_only=True)
-    _add_tool(server, tools.ask, reads_only=True)
-    _add_tool(server, tools.entity, reads_only=True)
-    _add_tool(server, tools.source, reads_only=True)
-    _add_tool(server, tools.documents, reads_only=True)
-    _add_tool(server, tools.communities, reads_only=True)
+    reading_tools = (tools.search, tools.ask, tools.entity, tools.source)
+    for tool in (*reading_tools, tools.documents, tools.communities):
+        _add_tool(server, tool, reads_only=True)
     if allow_write:
         _add_tool(server, tools.insert)
         _add_tool(server, tools.delete, destroys=True)
@@ -174,7 +142,7 @@ class Tools:
     def __init__(self, rag: lightrag_jsonl.AsyncLightRAG) -> None:
         self._rag = rag
         self._tokenizer = rag.engine.tokenizer
-        self._notes = NOTES[known_language(rag.engine.language)]
+        self._notes = WORDS[known_language(rag.engine.language)]["notes"]
 
     async def search(
         self,
@@ -200,12 +168,7 @@ class Tools:
                 lines.append(f"- {id}: {title}")
         dropped = context.dropped
         if dropped.entities or dropped.relations or dropped.chunks:
-            note = self._notes["left_out"].format(
-                entities=dropped.entities,
-                relations=dropped.relations,
-                chunks=dropped.chunks,
-            )
-            lines += ["", note]
+            lines += ["", self._notes["left_out"].format(**asdict(dropped))]
         return "\n".join(lines)
 
     async def ask(
@@ -252,18 +215,11 @@ class Tools:
             raise ToolError(f"{document_id} has {counted(len(pages), 'pages')}")
         text = pages[page - 1].text[start:]
         excerpt = self._tokenizer.truncate(text, max_tokens)
-        heading = self._notes["page"].format(
-            title=document_id,
-            page=page,
-            pages=len(pages),
-        )
+        heading = self._notes["page"].format(title=document_id, page=page, pages=len(pages))
         lines = [heading, "", excerpt]
-        if len(excerpt) < len(text):
-            note = self._notes["more"].format(
-                left=len(text) - len(excerpt),
-                start=start + len(excerpt),
-            )
-            lines += ["", note]
+        left = len(text) - len(excerpt)
+        if left:
+            lines += ["", self._notes["more"].format(left=left, start=start + len(excerpt))]
         return "\n".join(lines)
 
     async def documents(self, find: str = "", start: Start = 0, max_tokens: Tokens = 4_000) -> str:
@@ -313,8 +269,7 @@ class Tools:
             listed.append(line)
         end = start + len(listed)
         if end < len(lines):
-            note = self._notes["more"].format(left=len(lines) - end, start=end)
-            listed.append(note)
+            listed.append(self._notes["more"].format(left=len(lines) - end, start=end))
         return "\n".join(listed) or self._notes["nothing"]
 
 
@@ -327,7 +282,7 @@ class Resources:
     async def documents(self) -> str:
         """The documents of the index, a line each (the first 1,000)."""
         documents = await self._rag.documents(limit=MOST_LISTED_DOCUMENTS)
-        return "\n".join([_document_line(document) for document in documents])
+        return "\n".join(map(_document_line, documents))
 
     async def page(self, document_id: str, page: int) -> str:
         """The text of a page of a document; most texts have a single page, 1."""
@@ -358,7 +313,7 @@ class AgentPrompts:
     """The prompts, in the language of the index; agents read the docstrings."""
 
     def __init__(self, language: str) -> None:
-        self._texts = PROMPTS[language]
+        self._texts = WORDS[language]["prompts"]
 
     def answer(self, question: str) -> str:
         """Answer a question from the documents, with sources."""
@@ -391,13 +346,6 @@ def _line_of_community(community: Community) -> str:
 
 def _document_line(document: DocumentStatus) -> str:
     source = document.source if document.source != document.title else None
-    properties = [
-        document.id,
-        document.title,
-        source,
-        document.date,
-        f"{document.characters:,} characters",
-        document.state,
-        *document.content_keywords[:5],
-    ]
-    return "- " + ", ".join(filter(None, properties))
+    size = f"{document.characters:,} characters"
+    properties = [document.id, document.title, source, document.date, size, document.state]
+    return "- " + ", ".join(filter(None, [*properties, *document.content_keywords[:5]]))

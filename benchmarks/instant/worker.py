@@ -19,7 +19,6 @@ from benchmarks.usage import Usage, on_disk, peak_mb, plain_loop_ms, spread
 SYSTEMS = {
     "ours": ("benchmarks.instant.ours", "Ours"),
     "several": ("benchmarks.instant.ours", "Several"),
-    "floor": ("benchmarks.floor", "Floor"),
 }
 
 Open = Callable[[Path, Material], System]

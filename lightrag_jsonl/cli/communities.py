@@ -5,7 +5,7 @@ from dataclasses import asdict
 from lightrag_jsonl import LightRAG
 from lightrag_jsonl.cli.group import CommandOutput, index_command, main
 from lightrag_jsonl.cli.options import POSITIVE, models, option
-from lightrag_jsonl.cli.output import confirm, priced_words, table
+from lightrag_jsonl.cli.output import agreed_cost, table
 from lightrag_jsonl.core.answers import Community
 
 PRINTED_NAMES = 8  # of the entities of a community
@@ -47,9 +47,8 @@ def report_communities(rag: LightRAG, yes: bool) -> CommandOutput:
     estimate = rag.communities.estimate_report()
     if not estimate.calls:
         return CommandOutput([], "every larger community has a report")
-    cost = priced_words(rag, estimate, ["summarize"])
-    if not yes:
-        confirm(f"write {estimate.calls} reports: about {cost}?")
+    work = f"write {estimate.calls} reports"
+    cost = agreed_cost(rag, work, estimate, ["summarize"], is_agreed=yes)
     run = rag.communities.report()
     notes = [f"written: {run.usage.calls} calls (estimated: {cost})", *run.failures]
     display = "\n\n".join(map(_report_text, run.communities))

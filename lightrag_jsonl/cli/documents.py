@@ -126,9 +126,7 @@ def full_ids(rag: LightRAG, arguments: Sequence[str], *, purge: bool = False) ->
     path_ids = {argument: path_id(Path(argument)) for argument in arguments}
     ids = [*path_ids, *path_ids.values()]
     stored_ids = rag.run(lambda loop_rag: loop_rag.engine.indexing.deletable_ids(ids, purge=purge))
-    missing = [
-        argument for argument, id in path_ids.items() if stored_ids.isdisjoint((argument, id))
-    ]
+    missing = [name for name, id in path_ids.items() if stored_ids.isdisjoint((name, id))]
     if missing:
         raise NotFoundError(f"no such document: {', '.join(missing)}; `documents` lists all ids")
     return [argument if argument in stored_ids else id for argument, id in path_ids.items()]
@@ -198,15 +196,7 @@ def insert_command(
       lightrag-jsonl insert -w kb notes/ report.pdf
       lightrag-jsonl insert -w kb -l zh --llm qwen3:8b 三国演义.txt
     """
-    _check_combination(
-        ray=ray is not None,
-        shard_characters=shard_characters is not None,
-        sync=sync,
-        upgrade=upgrade,
-        allow_empty=allow_empty,
-        watch=watch,
-        id=id is not None,
-    )
+    _check_combination(click.get_current_context().params)
     sources = find_sources(files, allow_empty=allow_empty if sync else None)
     if id is not None:
         sources = _single_document(sources, id, file_limits, sees=_sees(setup))
@@ -216,54 +206,34 @@ def insert_command(
     cluster = nullcontext() if ray is None else _connected(ray)
     with cluster, open_index(setup, index_options, create=True) as rag:
         if ray is None:
-            insert = partial(
-                rag.insert,
-                sync=sync,
-                allow_empty=allow_empty,
-                read=read,
-                file_limits=file_limits,
-                restore_purged=restore_purged,
-            )
-            report = _reported(partial(insert, sources))
+            insert = partial(rag.insert, sync=sync, allow_empty=allow_empty, read=read)
         else:
-            rag.run(lambda loop_rag: loop_rag.engine.record_read_mode(read))
-            insert_on_cluster = partial(
-                insert_on_ray,
-                setup=setup,
-                file_limits=file_limits,
-                shard_characters=shard_characters,
-                restore_purged=restore_purged,
-            )
-            report = _inserted_on_ray(rag, sources, ray, insert_on_cluster)
+            insert = partial(_insert_on_ray, rag, ray, setup, shard_characters, read)
+        report = _reported(
+            partial(insert, sources, file_limits=file_limits, restore_purged=restore_purged)
+        )
         output = _output(rag, report, "no documents were inserted")
         if watch and not report.stopped:
             emit(f"inserted: {len(report.documents)}; watching, Ctrl-C ends", err=True)
             changes = watched_changes(look, first_stamps)
-            _insert_while_watching(rag, changes, watched if sync else None, file_limits)
+            with suppress(KeyboardInterrupt):  # the report names documents left pending by it
+                for change in changes:
+                    _insert_changes(rag, change, watched if sync else None, file_limits)
             return replace(output, notes=list(_report_notes(rag, report, "resume")))
         if not upgrade or report.stopped:
             return output
         return _joined_output(output, _upgraded(rag, setup, yes, max_tokens))
 
 
-def _check_combination(
-    *,
-    ray: bool,
-    shard_characters: bool,
-    sync: bool,
-    upgrade: bool,
-    allow_empty: bool,
-    watch: bool,
-    id: bool,
-) -> None:
+def _check_combination(given: Mapping[str, Any]) -> None:
     """Raise `UsageError` for given options of `insert` that exclude each other."""
-    if ray and (sync or upgrade):
+    if given["ray"] and (given["sync"] or given["upgrade"]):
         raise click.UsageError("--ray cannot be combined with --sync or --upgrade")
-    if shard_characters and not ray:
+    if given["shard_characters"] and not given["ray"]:
         raise click.UsageError("--shard-characters belongs to --ray")
-    if allow_empty and not sync:
+    if given["allow_empty"] and not given["sync"]:
         raise click.UsageError("--allow-empty belongs to --sync")
-    if watch and (ray or upgrade or id):
+    if given["watch"] and (given["ray"] or given["upgrade"] or given["id"]):
         raise click.UsageError("--watch cannot be combined with --ray, --upgrade or --id")
 
 
@@ -284,26 +254,11 @@ def _sees(setup: Setup) -> bool:
 
 def _watched_paths(sources: InputDocument | list[InputDocument]) -> list[Path]:
     """The files and folders to watch; `UsageError` for a text."""
-    paths = [
-        source
-        for source in (sources if isinstance(sources, list) else [sources])
-        if isinstance(source, Path)
-    ]
+    all_sources = sources if isinstance(sources, list) else [sources]
+    paths = [source for source in all_sources if isinstance(source, Path)]
     if not paths:
         raise click.UsageError("--watch needs files or folders")
     return paths
-
-
-def _insert_while_watching(
-    rag: LightRAG,
-    all_changes: Iterator[FileChanges],
-    synced: Sequence[Path] | None,
-    limits: FileLimits,
-) -> None:
-    """Insert changes until Ctrl-C; the report names documents left pending by the interrupt."""
-    with suppress(KeyboardInterrupt):
-        for changes in all_changes:
-            _insert_changes(rag, changes, synced, limits)
 
 
 def _insert_changes(
@@ -348,16 +303,29 @@ def _connected(address: str) -> Iterator[None]:
         yield
 
 
-def _inserted_on_ray(
+def _insert_on_ray(
     rag: LightRAG,
-    sources: InputDocument | list[InputDocument],
     address: str,
-    insert_on_cluster: Callable[..., Any],
+    setup: Setup,
+    shard_characters: int | None,
+    read: ReadMode | None,
+    sources: InputDocument | list[InputDocument],
+    *,
+    file_limits: FileLimits,
+    restore_purged: bool,
 ) -> InsertReport:
+    rag.run(lambda loop_rag: loop_rag.engine.record_read_mode(read))
     # Ray reports dead nodes on stdout, which is for the output of the command.
     with progress_bars(None) as progress, redirect_stdout(sys.stderr):
-        insert = partial(insert_on_cluster, progress=progress)
-        return _reported(partial(rag.run, insert, sources, address))
+        insert = partial(
+            insert_on_ray,
+            setup=setup,
+            shard_characters=shard_characters,
+            progress=progress,
+            file_limits=file_limits,
+            restore_purged=restore_purged,
+        )
+        return rag.run(insert, sources, address)
 
 
 @command(upgrade_options, models, limit_options)
@@ -451,14 +419,14 @@ def _summary(rag: LightRAG, report: InsertReport) -> str:
     ]
     told_losses = [f"{counted(count, nouns)} {loss}" for count, nouns, loss in losses if count]
     graph = f"{counted(report.entities, 'entities')}, {counted(report.relations, 'relations')}"
-    lines = [
-        f"documents  {', '.join(documents)}",
-        f"index      {counted(report.chunks, 'new chunks')}, {graph}",
-        f"read by    {_reader_words(rag, report)}",
-        f"losses     {', '.join(told_losses)}",
-        f'next       lightrag-jsonl query -w {shlex.quote(str(rag.working_dir))} "…"',
-    ]
-    return "\n".join([line for line in lines if told_losses or not line.startswith("losses     ")])
+    lines = {
+        "documents": ", ".join(documents),
+        "index": f"{counted(report.chunks, 'new chunks')}, {graph}",
+        "read by": _reader_words(rag, report),
+        "losses": ", ".join(told_losses),
+        "next": f'lightrag-jsonl query -w {shlex.quote(str(rag.working_dir))} "…"',
+    }
+    return "\n".join([f"{name:<11}{text}" for name, text in lines.items() if text])
 
 
 def _reader_words(rag: LightRAG, report: InsertReport) -> str:
@@ -531,16 +499,12 @@ def delete_command(rag: LightRAG, ids: tuple[str, ...], purge: bool) -> CommandO
 def status_command(rag: LightRAG) -> CommandOutput:
     """Show the contents and the reader of the index."""
     status = rag.status()
-    spent = status.extraction.usage
-    money = money_words(rag, spent).removeprefix(", ")
-    notes = (
-        [f"spent on extraction: {money} (descriptions and answers are not counted)"]
-        if money
-        else []
-    )
     figures = status
     if status.reading.read == "all" and not status.reading.questions:
         figures = replace(status, reading=ReadingState())  # says nothing where no question reads
+    notes: list[str] = []
+    if money := money_words(rag, status.extraction.usage).removeprefix(", "):
+        notes.append(f"spent on extraction: {money} (descriptions and answers are not counted)")
     return CommandOutput(status, in_words(figures), notes=notes)
 
 

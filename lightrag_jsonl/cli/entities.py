@@ -1,7 +1,7 @@
 """`entities` and `relations`: lists, edits by hand, and merges of the names of an entity."""
 
 import getpass
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Final
 
@@ -9,8 +9,17 @@ import click
 
 from lightrag_jsonl import LightRAG
 from lightrag_jsonl.cli.group import CommandOutput, index_command, main
-from lightrag_jsonl.cli.options import NON_NEGATIVE, POSITIVE, models, option, together
-from lightrag_jsonl.cli.output import confirm, one_line, priced_words, table, width, wrapped
+from lightrag_jsonl.cli.options import (
+    NON_NEGATIVE,
+    POSITIVE,
+    Parameters,
+    collected,
+    models,
+    option,
+    take,
+    together,
+)
+from lightrag_jsonl.cli.output import agreed_cost, one_line, table, wrapped
 from lightrag_jsonl.core.claims import DatedClaim, claims_by_sentence
 from lightrag_jsonl.core.display import without_bullets
 from lightrag_jsonl.core.languages import STATING_NOTHING
@@ -27,6 +36,8 @@ NO_CONFLICTS: Final = (
     "they are found in the records of a model or of insert_records: what was read without a model has none"
 )
 
+EDIT_FIELDS: Final = ("type", "description", "keywords", "weight", "by", "reason")
+
 name_argument = click.argument("name")
 names_argument = click.argument("names", nargs=-1, required=True)
 ends_arguments = together(click.argument("source"), click.argument("target"))
@@ -35,18 +46,34 @@ edit_options = together(
     option("--by", "Who makes this edit (default: your user name).", default=getpass.getuser),
     option("--reason", "Why.", default=""),
 )
-entity_parameters = together(
+
+
+def _take_edit(parameters: Parameters) -> Parameters:
+    """The given fields of an entity or a relation, and the author of the edit."""
+    values = take(parameters, EDIT_FIELDS)
+    return {name: value for name, value in values.items() if value not in (None, ())}
+
+
+entity_edit = collected(
+    "edit",
+    _take_edit,
     name_argument,
-    option("--type entity_type", "The type, such as person."),
+    option("--type", "The type, such as person."),
     description_option,
     edit_options,
 )
-relation_parameters = together(
+relation_edit = collected(
+    "edit",
+    _take_edit,
     ends_arguments,
     description_option,
     option("--keyword keywords", "A keyword of the relation; may be repeated.", multiple=True),
     option("--weight", "The weight; relations in texts have 1 to 10.", click.FLOAT),
     edit_options,
+)
+review_options = together(
+    option("--review", "Let the model judge the pairs; prints an estimate first.", is_flag=True),
+    option("--yes", "Start the review without confirmation.", is_flag=True),
 )
 list_options = together(
     option("-n --limit", "The maximum number.", POSITIVE, default=100, show_default=True),
@@ -71,7 +98,9 @@ def show_command(rag: LightRAG, name: str, limit: int) -> CommandOutput:
     parts = [
         "\n".join(filter(None, [names, also])),
         wrapped(without_bullets(entity.description)),
-        "\n".join(filter(None, [_narrow_table(rows), _unlisted(limit, relations)])),
+        "\n".join(
+            filter(None, [table(rows, most_columns=ENTITY_COLUMNS), _unlisted(limit, relations)])
+        ),
         "\n".join(
             ["documents", *[f"  {one_line(title, ENTITY_COLUMNS - 2)}" for title in documents]]
         ),
@@ -93,24 +122,6 @@ def _neighbour_row(relation: Relation, name: str) -> dict[str, str]:
         "name": relation.target if is_source else relation.source,
         "sentence": without_bullets(relation.description),
     }
-
-
-def _narrow_table(rows: Sequence[Mapping[str, str]]) -> str:
-    """Relations in lines of 80 columns: keywords, name, and the beginning of the description."""
-    widths = {
-        key: min(max([width(row[key]) for row in rows], default=0), 24)
-        for key in ("relation", "name")
-    }
-    room = ENTITY_COLUMNS - sum(widths.values()) - 2 * len(widths)
-    lines: list[str] = []
-    for row in rows:
-        cells = [one_line(row[key], wide) for key, wide in widths.items()]
-        padded = [
-            cell + " " * (wide - width(cell))
-            for cell, wide in zip(cells, widths.values(), strict=True)
-        ]
-        lines.append("  ".join([*padded, one_line(row["sentence"], room)]).rstrip())
-    return "\n".join(lines)
 
 
 @main.group()
@@ -179,8 +190,7 @@ def _unlisted(limit: int, items: Sequence[object]) -> str:
         "at a time; may be repeated. Others are learned from the texts.",
         multiple=True,
     ),
-    option("--review", "Let the model judge the pairs; prints an estimate first.", is_flag=True),
-    option("--yes", "Start the review without confirmation.", is_flag=True),
+    review_options,
     models,
     name="conflicts",
 )
@@ -198,9 +208,9 @@ def list_conflicts(
     )
     notes: list[str] = []
     if review and conflicts:
-        cost = priced_words(rag, rag.entities.estimate_conflict_review(conflicts), ["judge"])
-        if not yes:
-            confirm(f"review {counted(len(conflicts), 'pairs')}: about {cost}?")
+        review_usage = rag.entities.estimate_conflict_review(conflicts)
+        work = f"review {counted(len(conflicts), 'pairs')}"
+        cost = agreed_cost(rag, work, review_usage, ["judge"], is_agreed=yes)
         verdict = rag.entities.review_conflicts(conflicts)
         conflicts = verdict.contradictory
         notes.append(f"reviewed: {verdict.usage.calls} calls (estimated: {cost})")
@@ -230,46 +240,18 @@ def _claim_row(claim: DatedClaim) -> dict[str, str]:
     }
 
 
-@index_command(entity_parameters, models, name="create", group=entities_group)
-def create_entity(
-    rag: LightRAG,
-    name: str,
-    entity_type: str | None,
-    description: str | None,
-    by: str,
-    reason: str,
-) -> CommandOutput:
+@index_command(entity_edit, models, name="create", group=entities_group)
+def create_entity(rag: LightRAG, name: str, edit: Parameters) -> CommandOutput:
     """Create the entity NAME. Later mentions in texts are merged into it."""
-    edit_id = rag.entities.create(
-        name,
-        type=entity_type or "",
-        description=description or "",
-        by=by,
-        reason=reason,
-    )
-    return _edited(rag, edit_id)
+    return _edited(rag, rag.entities.create(name, **{"type": "", "description": "", **edit}))
 
 
-@index_command(entity_parameters, models, name="edit", group=entities_group)
-def edit_entity(
-    rag: LightRAG,
-    name: str,
-    entity_type: str | None,
-    description: str | None,
-    by: str,
-    reason: str,
-) -> CommandOutput:
+@index_command(entity_edit, models, name="edit", group=entities_group)
+def edit_entity(rag: LightRAG, name: str, edit: Parameters) -> CommandOutput:
     """Replace the type or description of the entity NAME. `entities merge` changes its name."""
-    if entity_type is None and description is None:
+    if edit.keys().isdisjoint(("type", "description")):
         raise click.UsageError("give --type or --description")
-    edit_id = rag.entities.edit(
-        name,
-        type=entity_type,
-        description=description,
-        by=by,
-        reason=reason,
-    )
-    return _edited(rag, edit_id)
+    return _edited(rag, rag.entities.edit(name, **edit))
 
 
 @index_command(name_argument, edit_options, models, name="delete", group=entities_group)
@@ -278,54 +260,19 @@ def delete_entity(rag: LightRAG, name: str, by: str, reason: str) -> CommandOutp
     return _edited(rag, rag.entities.delete(name, by=by, reason=reason))
 
 
-@index_command(relation_parameters, models, name="create", group=relations_group)
-def create_relation(
-    rag: LightRAG,
-    source: str,
-    target: str,
-    description: str | None,
-    keywords: tuple[str, ...],
-    weight: float | None,
-    by: str,
-    reason: str,
-) -> CommandOutput:
+@index_command(relation_edit, models, name="create", group=relations_group)
+def create_relation(rag: LightRAG, source: str, target: str, edit: Parameters) -> CommandOutput:
     """Create a relation between SOURCE and TARGET."""
-    edit_id = rag.entities.create_relation(
-        source,
-        target,
-        description=description or "",
-        keywords=keywords,
-        weight=1.0 if weight is None else weight,
-        by=by,
-        reason=reason,
-    )
+    edit_id = rag.entities.create_relation(source, target, **{"description": "", **edit})
     return _edited(rag, edit_id)
 
 
-@index_command(relation_parameters, models, name="edit", group=relations_group)
-def edit_relation(
-    rag: LightRAG,
-    source: str,
-    target: str,
-    description: str | None,
-    keywords: tuple[str, ...],
-    weight: float | None,
-    by: str,
-    reason: str,
-) -> CommandOutput:
+@index_command(relation_edit, models, name="edit", group=relations_group)
+def edit_relation(rag: LightRAG, source: str, target: str, edit: Parameters) -> CommandOutput:
     """Replace the description, keywords or weight of the relation of SOURCE and TARGET."""
-    if description is None and not keywords and weight is None:
+    if edit.keys().isdisjoint(("description", "keywords", "weight")):
         raise click.UsageError("give --description, --keyword or --weight")
-    edit_id = rag.entities.edit_relation(
-        source,
-        target,
-        description=description,
-        keywords=keywords or None,
-        weight=weight,
-        by=by,
-        reason=reason,
-    )
-    return _edited(rag, edit_id)
+    return _edited(rag, rag.entities.edit_relation(source, target, **edit))
 
 
 @index_command(ends_arguments, edit_options, models, name="delete", group=relations_group)
@@ -341,8 +288,7 @@ def _edited(rag: LightRAG, edit_id: str) -> CommandOutput:
 
 @index_command(
     option("-n --limit", "How many.", POSITIVE, default=50),
-    option("--review", "Let the model judge the pairs; prints an estimate first.", is_flag=True),
-    option("--yes", "Start the review without confirmation.", is_flag=True),
+    review_options,
     option(
         "--merge",
         "Merge the pairs that a text states unambiguously; with --review, those that the model judges "
@@ -360,9 +306,9 @@ def list_duplicates(
     pairs = rag.entities.duplicates(limit=limit)
     notes: list[str] = []
     if review and pairs:
-        cost = priced_words(rag, rag.entities.estimate_review(pairs), ["judge"])
-        if not yes:
-            confirm(f"review {counted(len(pairs), 'pairs')}: about {cost}?")
+        review_usage = rag.entities.estimate_review(pairs)
+        work = f"review {counted(len(pairs), 'pairs')}"
+        cost = agreed_cost(rag, work, review_usage, ["judge"], is_agreed=yes)
         verdict = rag.entities.review(pairs)
         pairs = verdict.same
         notes.append(f"reviewed: {verdict.usage.calls} calls (estimated: {cost})")

@@ -8,19 +8,27 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 import click
 
 from lightrag_jsonl import ConfigError, LightRAGError, __version__
-from lightrag_jsonl.cli.options import INDEX_OPTIONS, Option, Parameters, models, take, working_dir
+from lightrag_jsonl.cli.options import (
+    INDEX_OPTIONS,
+    Option,
+    Parameters,
+    models,
+    take,
+    together,
+    working_dir,
+)
 from lightrag_jsonl.cli.output import emit, emit_json, failure_notes, in_words, one_line, to_json
 from lightrag_jsonl.core.errors import FREE, PACKAGE_MISSING
 from lightrag_jsonl.core.types import Failure
 from lightrag_jsonl.providers.settings import SETUP, Setup
 from lightrag_jsonl.rag.opening import open_index
 
+PACKAGE: Final = "lightrag_jsonl"
 LONGEST_COMMAND: Final = 13  # characters of a command, in the list of all
 LONGEST_SUMMARY: Final = 78 - LONGEST_COMMAND  # likewise of what it does
 FAILED: Final = 1
@@ -122,47 +130,37 @@ class _Main(_CommandGroup):
         except (click.ClickException, click.Abort) as error:
             if not as_json:
                 raise
-            status = getattr(error, "exit_code", FAILED)
             _emit_json_error(type(error).__name__, getattr(error, "message", "aborted"))
-            raise click.exceptions.Exit(status) from None
-        except (LightRAGError, OSError, KeyboardInterrupt) as error:
-            if context.params.get("debug"):
+            raise click.exceptions.Exit(getattr(error, "exit_code", FAILED)) from None
+        except (LightRAGError, OSError, ModuleNotFoundError, KeyboardInterrupt) as error:
+            is_own_fault = isinstance(error, ImportError) and str(error.name).startswith(PACKAGE)
+            if context.params.get("debug") or is_own_fault:
                 raise
-            if isinstance(error, KeyboardInterrupt):
-                _emit_interruption(as_json)
-                raise click.exceptions.Exit(INTERRUPTED) from None
+            if isinstance(error, ModuleNotFoundError):
+                error = ConfigError(PACKAGE_MISSING.format(error.name))
             _emit_error(error, as_json)
-            raise click.exceptions.Exit(FAILED) from None
-        except ModuleNotFoundError as error:
-            if context.params.get("debug") or (error.name or "").startswith("lightrag_jsonl"):
-                raise
-            _emit_error(ConfigError(PACKAGE_MISSING.format(error.name)), as_json)
-            raise click.exceptions.Exit(FAILED) from None
+            is_interrupted = isinstance(error, KeyboardInterrupt)
+            raise click.exceptions.Exit(INTERRUPTED if is_interrupted else FAILED) from None
 
 
-def _emit_interruption(as_json: bool) -> None:
-    if as_json:
-        _emit_json_error("Interrupted", INTERRUPTION)
+def _emit_error(error: BaseException, as_json: bool) -> None:
+    """Print an error, with the usage of the model until then, or an interruption."""
+    if isinstance(error, KeyboardInterrupt):
+        code, message, text = "Interrupted", INTERRUPTION, INTERRUPTION
     else:
-        emit(INTERRUPTION, err=True)
-
-
-def _emit_error(error: LightRAGError | OSError, as_json: bool) -> None:
-    """Print an error, with the usage of the model until then."""
-    message = one_line(str(error))
+        code, message = type(error).__name__, one_line(str(error))
+        text = f"Error: {message}"
     usage = error.usage if isinstance(error, LightRAGError) else FREE
     details: dict[str, object] = {"usage": usage} if usage.calls else {}
     if as_json:
-        _emit_json_error(type(error).__name__, message, details)
+        _emit_json_error(code, message, details)
     else:
-        emit(f"Error: {message}", err=True)
+        emit(text, err=True)
         emit(in_words(details), err=True)
 
 
-def _emit_json_error(
-    code: str, message: str, details: Mapping[str, object] = MappingProxyType({})
-) -> None:
-    error = to_json({"error": {"code": code, "message": message, **details}})
+def _emit_json_error(code: str, message: str, details: Mapping[str, object] | None = None) -> None:
+    error = to_json({"error": {"code": code, "message": message, **(details or {})}})
     click.echo(json.dumps(error), err=True)
 
 
@@ -205,10 +203,7 @@ def command(
             raise click.exceptions.Exit(INCOMPLETE if output.failures else output.status)
 
         json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-        decorated: Any = run
-        for decorator in reversed([*options, json_option]):
-            decorated = decorator(decorated)
-        return group.command(name)(decorated)
+        return group.command(name)(together(*options, json_option)(run))
 
     return decorate
 

@@ -115,17 +115,14 @@ def _command_page(names: tuple[str, ...]) -> str:
 
 
 def _topic_page(topic: Topic) -> str:
-    """The text of a topic, and the options with explanations."""
+    """The text of a topic, and the options with explanations, also where commands leave them out."""
     listed = click.command(cls=click.Command)(topic.options(lambda **parameters: None))
-    records = [_option_record(parameter) for parameter in listed.params]
+    records: list[tuple[str, str]] = []
+    for parameter in listed.params:
+        assert isinstance(parameter, click.Option)
+        parameter.hidden = False
+        records.append(parameter.get_help_record(click.Context(main)) or ("", ""))
     return f"{topic.text}\nOptions:\n{_topic_definitions(records)}"
-
-
-def _option_record(parameter: click.Parameter) -> tuple[str, str]:
-    """An option for help pages, also where commands leave the option out."""
-    assert isinstance(parameter, click.Option)
-    parameter.hidden = False
-    return parameter.get_help_record(click.Context(main)) or ("", "")
 
 
 def _topic_definitions(rows: list[tuple[str, str]]) -> str:

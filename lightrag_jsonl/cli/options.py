@@ -71,10 +71,7 @@ def collected(name: str, collect: Callable[[Parameters], object], *options: Opti
             parameters[name] = collect(parameters)
             return function(**parameters)
 
-        decorated: Callable[..., Any] = run
-        for decorator in reversed(options):
-            decorated = decorator(decorated)
-        return decorated
+        return together(*options)(run)
 
     return decorate
 

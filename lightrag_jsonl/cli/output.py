@@ -86,11 +86,11 @@ def in_words(value: object) -> str:
     return table(plain) if isinstance(plain, list) else _cell(plain)
 
 
-def table(records: Iterable[object], *columns: str) -> str:
+def table(records: Iterable[object], *columns: str, most_columns: int | None = None) -> str:
     """Columns of records (or all columns), aligned below the names; "" for no records.
 
-    In a terminal the table is as wide as the terminal, if the first column leaves room: empty columns are
-    left out, long cells cut, and columns left out from the right.
+    In a terminal, or with `most_columns` on screen, the table is no wider, if the first column leaves room:
+    empty columns are left out, long cells cut, and columns left out from the right.
     """
     rows = [row for record in records if isinstance(row := to_json(record), dict)]
     if not rows:
@@ -100,9 +100,9 @@ def table(records: Iterable[object], *columns: str) -> str:
     for row in rows:
         cells = [one_line(_cell(row[name])) for name in names]
         lines.append(cells[:1] + [one_line(cell, CELL_COLUMNS) for cell in cells[1:]])
-    columns_of_terminal = terminal_columns()
-    if columns_of_terminal is not None:
-        lines = _fitted(lines, columns_of_terminal)
+    limit = most_columns or terminal_columns()
+    if limit is not None:
+        lines = _fitted(lines, limit)
     return _aligned(lines)
 
 
@@ -294,6 +294,16 @@ def money_words(rag: LightRAG, usage: Usage, tasks: Collection[ModelTask] = READ
 def priced_words(rag: LightRAG, usage: Usage, tasks: Collection[ModelTask] = READING_TASKS) -> str:
     """A cost in words, with its price where that is known."""
     return f"{cost_words(usage)}{money_words(rag, usage, tasks)}"
+
+
+def agreed_cost(
+    rag: LightRAG, work: str, usage: Usage, tasks: Collection[ModelTask], *, is_agreed: bool
+) -> str:
+    """The estimated cost of work in words, once somebody has agreed to it."""
+    cost = priced_words(rag, usage, tasks)
+    if not is_agreed:
+        confirm(f"{work}: about {cost}?")
+    return cost
 
 
 def failure_notes(failures: Sequence[Failure], folder: object) -> Iterator[str]:

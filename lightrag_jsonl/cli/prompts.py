@@ -38,18 +38,12 @@ def prompts_group() -> None:
 def list_prompts(setup: Setup) -> CommandOutput:
     """List the prompts: id, form of the answer, revision, variables, aliases."""
     manager = _manager(setup)
-    rows: list[dict[str, object]] = []
-    for id in manager.ids:
-        prompt = manager.prompt(id)
-        rows.append(
-            {
-                "id": id,
-                "response_type": prompt.response_type,
-                "revision": prompt.revision,
-                "inputs": prompt.inputs,
-                "aliases": prompt.aliases,
-            }
-        )
+    fields = ("response_type", "revision", "inputs", "aliases")
+    prompts = {id: manager.prompt(id) for id in manager.ids}
+    rows = [
+        {"id": id, **{name: getattr(prompt, name) for name in fields}}
+        for id, prompt in prompts.items()
+    ]
     return CommandOutput(rows)
 
 

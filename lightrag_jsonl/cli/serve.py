@@ -148,9 +148,8 @@ def serve_command(
     from lightrag_jsonl.server.security import Access
 
     access = Access(host=host, token=_token(token_file), hosts=hosts)
-    default = chosen_setting("working_dir", Setup())[0] or "kb"
-    chosen_addresses = (*indexes, *groups) or (as_address(default),)
-    for address in chosen_addresses:
+    addresses = (*indexes, *groups) or _default_addresses()
+    for address in addresses:
         _make_index(address, setup)
     limits = ServerLimits(
         upload=max_upload * MEGABYTE,
@@ -164,10 +163,15 @@ def serve_command(
         search_processes=search_processes,
     )
     open_indexes = Indexes(limits, setup, opener=opener)
-    open_indexes.open(chosen_addresses)
+    open_indexes.open(addresses)
     config = _uvicorn_config(create_app(open_indexes, access), host, port)
     run_server(config, opens_page=not no_open and _has_screen())
     return CommandOutput(None, "")
+
+
+def _default_addresses() -> tuple[Address, ...]:
+    """The index of the user's settings, or else kb."""
+    return (as_address(chosen_setting("working_dir", Setup())[0] or "kb"),)
 
 
 def _uvicorn_config(app: "Starlette", host: str, port: int) -> "uvicorn.Config":

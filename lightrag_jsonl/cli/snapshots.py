@@ -8,7 +8,7 @@ import click
 from lightrag_jsonl import LightRAG
 from lightrag_jsonl.cli.group import CommandOutput, index_command, main
 from lightrag_jsonl.cli.options import FILE, models, option
-from lightrag_jsonl.cli.output import confirm, priced_words, table
+from lightrag_jsonl.cli.output import agreed_cost, confirm, one_line, table
 from lightrag_jsonl.cli.questions import QUESTION_TASKS
 from lightrag_jsonl.core.snapshots import AnswerDifference, Difference, StateDifference
 from lightrag_jsonl.core.text import counted
@@ -86,24 +86,19 @@ def print_difference(
     From snapshot BEFORE to snapshot AFTER, or now: documents, entities, relations, merges of names, and claims with their dates. + is new, - is gone,
     ~ has changed. Questions are compared by what they are answered from, without a model.
     """
-    question_texts = [] if questions is None else _lines_of(questions)
+    lines = [] if questions is None else questions.read_text(encoding="utf-8-sig").split("\n")
+    question_texts = [line.strip() for line in lines if line.strip()]
     difference = rag.admin.diff(before, after, index=index, questions=question_texts)
     notes: list[str] = []
     if answers and difference.estimate.calls:
-        cost = priced_words(rag, difference.estimate, QUESTION_TASKS)
-        if not yes:
-            confirm(f"answer {counted(len(difference.answers), 'questions')} twice: about {cost}?")
+        work = f"answer {counted(len(difference.answers), 'questions')} twice"
+        cost = agreed_cost(rag, work, difference.estimate, QUESTION_TASKS, is_agreed=yes)
         difference = rag.admin.diff(
             before, after, index=index, questions=question_texts, answers=True
         )
         notes.append(f"answered: {difference.usage.calls} calls (estimated: {cost})")
     display = "\n".join(_difference_lines(difference)) or "no difference"
     return CommandOutput(difference, display, notes=notes)
-
-
-def _lines_of(path: Path) -> list[str]:
-    lines = path.read_text(encoding="utf-8-sig").split("\n")
-    return [line.strip() for line in lines if line.strip()]
 
 
 def _difference_lines(difference: StateDifference) -> Iterator[str]:
@@ -128,9 +123,9 @@ def _difference_lines(difference: StateDifference) -> Iterator[str]:
 def _item_lines(differences: Iterable[Difference]) -> Iterator[str]:
     for item in differences:
         if not item.before:
-            yield f"+ {item.name}: {_one_line(item.after)}"
+            yield f"+ {item.name}: {one_line(item.after)}"
         elif not item.after:
-            yield f"- {item.name}: {_one_line(item.before)}"
+            yield f"- {item.name}: {one_line(item.before)}"
         else:
             yield f"~ {item.name}"
             yield from _changed_lines(item.before, item.after)
@@ -149,9 +144,5 @@ def _answer_lines(answer: AnswerDifference) -> Iterator[str]:
     yield from [f"  - {line}" for line in answer.gone_evidence]
     yield from [f"  + {line}" for line in answer.new_evidence]
     if answer.before != answer.after:
-        yield f"  before: {_one_line(answer.before)}"
-        yield f"  after: {_one_line(answer.after)}"
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
+        yield f"  before: {one_line(answer.before)}"
+        yield f"  after: {one_line(answer.after)}"

@@ -23,6 +23,7 @@ from lightrag_jsonl.cli.options import (
     option,
     reading_options,
     restore_purged,
+    together,
 )
 from lightrag_jsonl.cli.output import one_line, purged_notes, skipped_notes
 from lightrag_jsonl.core.address import as_address
@@ -42,9 +43,17 @@ from lightrag_jsonl.tools.copying import copy_index
 from lightrag_jsonl.tools.estimate import Estimate
 from lightrag_jsonl.tools.estimate import estimate as estimate_documents
 from lightrag_jsonl.tools.importer import import_index, read_folder
-from lightrag_jsonl.tools.prices import ModelPrice, cost_of, read_prices
+from lightrag_jsonl.tools.prices import Cost, ModelPrice, cost_of, read_prices
 
 MAX_NOTES: Final = 20
+
+requests_options = together(
+    click.argument("files", nargs=-1),
+    models,
+    reading_options,
+    option("--reasoning", "Use the parameters of reasoning models.", is_flag=True),
+    restore_purged,
+)
 
 
 @command(
@@ -88,32 +97,29 @@ def _costs(
     """The cost in money by the model of each task, or a note on an unknown price; and the sum, where all are
     known in one currency.
     """
-    tasks: list[tuple[ModelTask, Usage]] = [
-        ("extract", estimate.extraction),
-        ("summarize", estimate.summaries),
-        ("see", estimate.seeing),
-    ]
-    costs: dict[str, str] = {}
-    amounts: list[float] = []
-    currencies: set[str] = set()
-    for task, usage in tasks:
+    usages: dict[ModelTask, Usage] = {
+        "extract": estimate.extraction,
+        "summarize": estimate.summaries,
+        "see": estimate.seeing,
+    }
+    words: dict[str, str] = {}
+    costs: list[Cost] = []
+    for task, usage in usages.items():
         if not rag.engine.client.has_model(task) or not usage.calls:
             continue
         model = rag.engine.client.model(task).name
         cost = cost_of(usage, model, price_by_model)
         if cost is None:
-            costs[f"cost_{task}"] = (
-                f"not known, since no price of {model} is: give --prices, or install '.[prices]'"
-            )
+            advice = "give --prices, or install '.[prices]'"
+            words[f"cost_{task}"] = f"not known, since no price of {model} is: {advice}"
         else:
-            costs[f"cost_{task}"] = (
-                f"{cost.amount:,.4f} {cost.currency} ({model}, prices: {cost.prices_from})"
-            )
-            amounts.append(cost.amount)
-            currencies.add(cost.currency)
-    if len(amounts) == len(costs) > 1 and len(currencies) == 1:
-        costs["cost_total"] = f"{sum(amounts):,.4f} {currencies.pop()}"
-    return costs
+            prices = f"({model}, prices: {cost.prices_from})"
+            words[f"cost_{task}"] = f"{cost.amount:,.4f} {cost.currency} {prices}"
+            costs.append(cost)
+    if len(costs) == len(words) > 1 and len({cost.currency for cost in costs}) == 1:
+        total = sum(cost.amount for cost in costs)
+        words["cost_total"] = f"{total:,.4f} {costs[0].currency}"
+    return words
 
 
 @main.group()
@@ -136,11 +142,7 @@ def batch_group() -> None:
 
 
 @command(
-    click.argument("files", nargs=-1),
-    models,
-    reading_options,
-    option("--reasoning", "Use the parameters of reasoning models.", is_flag=True),
-    restore_purged,
+    requests_options,
     option(
         "--poll-seconds",
         f"Seconds between two looks at a batch (default {POLL_SECONDS:.0f}).",
@@ -197,12 +199,8 @@ def _failed_requests(failed: Sequence[tuple[str, str]]) -> list[str]:
 
 
 @command(
-    click.argument("files", nargs=-1),
+    requests_options,
     option("-o --output", "The requests.", TARGET, required=True),
-    models,
-    reading_options,
-    option("--reasoning", "Use the parameters of reasoning models.", is_flag=True),
-    restore_purged,
     name="export",
     group=batch_group,
 )

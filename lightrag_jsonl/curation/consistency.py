@@ -142,9 +142,10 @@ def _graph_problems(
 def _owners(
     entity_mentions: Sequence[EntityMentionRow], relation_mentions: Sequence[RelationMentionRow]
 ) -> list[_MentionOwner]:
-    owners = [_MentionOwner("entity", row.owner or 0, True) for row in entity_mentions]
-    owners += [_MentionOwner("relation", row.owner or 0, row.forward) for row in relation_mentions]
-    return owners
+    return [
+        *[_MentionOwner("entity", row.owner or 0, True) for row in entity_mentions],
+        *[_MentionOwner("relation", row.owner or 0, row.forward) for row in relation_mentions],
+    ]
 
 
 def _wrong_fields(
@@ -285,12 +286,13 @@ def _position_problems(
     extractors = {report.row: report.extractor for report in reports}
     first_position = document_position(document.id, document.date)
     mentions_by_chunk: defaultdict[tuple[str, int], list[tuple[int, int]]] = defaultdict(list)
-    for entity_mention in view.entity_mentions(chunks=chunks):
-        place = (entity_mention.id, entity_mention.position)
-        mentions_by_chunk["entity", entity_mention.chunk].append(place)
-    for relation_mention in view.relation_mentions(chunks=chunks):
-        place = (relation_mention.id, relation_mention.position)
-        mentions_by_chunk["relation", relation_mention.chunk].append(place)
+    rows_by_kind: dict[str, Sequence[EntityMentionRow | RelationMentionRow]] = {
+        "entity": view.entity_mentions(chunks=chunks),
+        "relation": view.relation_mentions(chunks=chunks),
+    }
+    for kind, mentions in rows_by_kind.items():
+        for mention in mentions:
+            mentions_by_chunk[kind, mention.chunk].append((mention.id, mention.position))
     for (kind, row), places in mentions_by_chunk.items():
         position = first_position + chunks[row].index
         if extractors[row] == PERSON:

@@ -3,7 +3,7 @@
 So an edit is kept, cited and, by deleting the document, undone like any other document.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -80,7 +80,11 @@ class Edit:
         missing = [name for key, name in names_by_key.items() if key not in ids]
         if missing and not (creates and self.is_entity):
             raise NotFoundError(f"no such entity: {', '.join(missing)}")
-        exists = not missing and (self.is_entity or _has_relation(view, sorted(ids.values())))
+        ends = tuple(
+            sorted(ids.values())
+        )  # a single one of an entity that is to be related to itself
+        is_related = len(ends) == 2 and bool(view.relation_rows(pairs=[(ends[0], ends[1])]))
+        exists = not missing and (self.is_entity or is_related)
         subject = f"{'entity' if self.is_entity else 'relation'}: {' – '.join(self.names)}"
         if exists and creates:
             raise ConfigError(f"already exists, edit it instead: {subject}")
@@ -103,11 +107,10 @@ class Edit:
         words = EDIT_WORDS[known_language(language)]
         author = words["at"].format(self.title(language), f"{at:%Y-%m-%d %H:%M:%S} UTC")
         keywords = self.record.get("keywords")
+        listed = map(str, keywords) if isinstance(keywords, list) else ()
         details = {
             "reason": self.reason,
-            "keywords": words["comma"].join(map(str, keywords))
-            if isinstance(keywords, list)
-            else "",
+            "keywords": words["comma"].join(listed),
             "strength": self.record.get("strength"),
         }
         lines = [
@@ -191,8 +194,3 @@ def _later_than_edits(view: StoreView, now: float) -> float:
     """The time, or a moment after the last edit, if the clock is not later."""
     last_edits = view.chunks(view.edited_chunks()[-1:]).values()
     return max(now, 0.0, *(stored_at(chunk) + TIME_STEP for chunk in last_edits))
-
-
-def _has_relation(view: StoreView, ids: Sequence[int]) -> bool:
-    """Whether two entities are related; never for an entity with itself."""
-    return len(ids) == 2 and bool(view.relation_rows(pairs=[(ids[0], ids[1])]))

@@ -222,7 +222,7 @@ def _against(first: _Portrait, second: _Portrait) -> list[Evidence]:
         evidence.append(
             Evidence("types", _both(first.types.values(), second.types.values()), TYPES_SCORE)
         )
-    places, other_places = [_all_places(portrait) for portrait in (first, second)]
+    places, other_places = [set().union(*one.places.values()) for one in (first, second)]
     are_people = {"person"} == set(first.types) == set(second.types)
     if are_people and is_apart and _contradicted(places, other_places):
         evidence.append(Evidence("places", _both(places, other_places), WHEREABOUTS_SCORE))
@@ -238,10 +238,6 @@ def _both(first: Iterable[str], second: Iterable[str]) -> str:
     first_words = ", ".join(sorted(first)[:3])
     second_words = ", ".join(sorted(second)[:3])
     return f"{first_words} / {second_words}"
-
-
-def _all_places(portrait: _Portrait) -> set[str]:
-    return set().union(*portrait.places.values())
 
 
 def _qualified(bearers: Sequence[_Portrait]) -> dict[str, tuple[str, ...]]:

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
+from typing import TypeAlias
 
 from lightrag_jsonl.core.errors import ConfigError, LLMError, SettingsError
 from lightrag_jsonl.core.index_reports import MergeReport
@@ -61,6 +62,9 @@ class _MergePlan:
     pending: int = 0
 
 
+SourceDocument: TypeAlias = tuple[SourceIndex, IncomingDocument, DocumentContents]
+
+
 @dataclass(slots=True)
 class _DocumentGroup:
     """Documents to become visible together, and the vectors by digest."""
@@ -70,31 +74,10 @@ class _DocumentGroup:
     sources: dict[str, SourceIndex] = field(default_factory=dict)  # by location
     chunks: int = 0
 
-    def add(self, source: SourceIndex, stored: StoredDocument) -> None:
-        """Add a document of a source with all extracted records."""
-        contents = document_contents(source.view, stored.id)
-        document = IncomingDocument(
-            document=stored,
-            pages=source.view.pages([stored.id]),
-            chunks=tuple(contents.chunks.values()),
-            extractions=tuple(contents.extractions[row] for row in contents.chunks),
-            override=next(iter(source.view.overrides(contents.chunks).values()), None),
-        )
-        self._add(source, document, contents)
-
-    def add_readings(self, source: SourceIndex, document: IncomingDocument) -> None:
-        """Add what was extracted in a source from some chunks of a document that is stored here."""
-        contents = document_contents(source.view, document.id)
-        chunks_by_id = {chunk.id: row for row, chunk in contents.chunks.items()}
-        extractions = {
-            row: contents.extractions[chunks_by_id[chunk.id]]
-            for row, chunk in zip(document.rows, document.chunks, strict=True)
-        }
-        self._add(source, with_extractions(document, extractions), contents)
-
-    def _add(
+    def add(
         self, source: SourceIndex, document: IncomingDocument, contents: DocumentContents
     ) -> None:
+        """Add a document with all that was extracted from it in a source."""
         self.documents.append(document)
         self.vectors.update(content_vectors(source.view, contents))
         self.sources[source.location] = source
@@ -141,7 +124,8 @@ async def merge_indexes(
     chunks = 0
     documents = 0
     groups = chain(
-        _document_groups(plan.documents), _groups_of_readings(plan.unchanged, writer.store)
+        _groups(_new_documents(plan.documents)),
+        _groups(_new_readings(plan.unchanged, writer.store)),
     )
     while group := await asyncio.to_thread(next, groups, None):
         change = await writer.commit(group.plan, meter=_CacheOnly(), deferred=deferred)
@@ -299,13 +283,11 @@ async def _copy_answers(
     return count
 
 
-def _document_groups(
-    documents: Sequence[tuple[SourceIndex, StoredDocument]],
-) -> Iterator[_DocumentGroup]:
+def _groups(documents: Iterable[SourceDocument]) -> Iterator[_DocumentGroup]:
     """The documents in groups of about as many chunks as an insert commits together."""
     group = _DocumentGroup()
-    for source, stored in documents:
-        group.add(source, stored)
+    for document in documents:
+        group.add(*document)
         if group.chunks >= LARGEST_GROUP:
             yield group
             group = _DocumentGroup()
@@ -313,13 +295,28 @@ def _document_groups(
         yield group
 
 
-def _groups_of_readings(
+def _new_documents(
+    documents: Sequence[tuple[SourceIndex, StoredDocument]],
+) -> Iterator[SourceDocument]:
+    """The documents with all extracted records."""
+    for source, stored in documents:
+        contents = document_contents(source.view, stored.id)
+        document = IncomingDocument(
+            document=stored,
+            pages=source.view.pages([stored.id]),
+            chunks=tuple(contents.chunks.values()),
+            extractions=tuple(contents.extractions[row] for row in contents.chunks),
+            override=next(iter(source.view.overrides(contents.chunks).values()), None),
+        )
+        yield source, document, contents
+
+
+def _new_readings(
     unchanged: Sequence[tuple[SourceIndex, StoredDocument]], store: Store
-) -> Iterator[_DocumentGroup]:
+) -> Iterator[SourceDocument]:
     """What a model has read in a source, of chunks that only rules have read in the store."""
     with store.view() as view:
         rows_by_name = {name: row for row, name in view.chunks_by_rules().items()}
-    group = _DocumentGroup()
     for source, stored in unchanged if rows_by_name else ():
         read_names = [
             report.chunk_id
@@ -331,12 +328,13 @@ def _groups_of_readings(
             continue
         with store.view() as view:
             (document,) = documents_of_chunks(rows, view)
-        group.add_readings(source, document)
-        if group.chunks >= LARGEST_GROUP:
-            yield group
-            group = _DocumentGroup()
-    if group.documents:
-        yield group
+        contents = document_contents(source.view, stored.id)
+        chunk_rows = {chunk.id: row for row, chunk in contents.chunks.items()}
+        extractions = {
+            row: contents.extractions[chunk_rows[chunk.id]]
+            for row, chunk in zip(document.rows, document.chunks, strict=True)
+        }
+        yield source, with_extractions(document, extractions), contents
 
 
 # ── when a model reads ──────────────────────────────────────────────────────────

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from lightrag_jsonl.core.types import Record
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.curation.duplicates import Duplicate
 from lightrag_jsonl.llm.client import ModelClient
@@ -44,14 +43,13 @@ def estimate_review(
 async def review(pairs: Sequence[Duplicate], client: ModelClient) -> Review:
     """The model's judgement of each pair."""
     records, usage = await NAME_REVIEW.judge([_name_fields(pair) for pair in pairs], client)
-    judgements = [_judgement(pair, record) for pair, record in zip(pairs, records, strict=True)]
+    judgements = [
+        Judgement(pair, same=bool(record["same"]), reason=str(record.get("reason") or ""))
+        if record
+        else Judgement(pair)
+        for pair, record in zip(pairs, records, strict=True)
+    ]
     return Review(tuple(judgements), usage)
-
-
-def _judgement(pair: Duplicate, record: Record | None) -> Judgement:
-    if record is None:
-        return Judgement(pair)
-    return Judgement(pair, same=bool(record["same"]), reason=str(record.get("reason") or ""))
 
 
 def _name_fields(pair: Duplicate) -> Mapping[str, object]:

@@ -33,7 +33,8 @@ def read_completion(response: Mapping[str, Any]) -> Completion:
     content = read_content(message.get("content"))
     finish = finish_of(choice.get("finish_reason"))
     if not (content or "").strip():
-        has_hidden_thoughts = _count_of_thoughts(response.get("usage")) > 0
+        details = (response.get("usage") or {}).get("completion_tokens_details") or {}
+        has_hidden_thoughts = bool(details.get("reasoning_tokens"))
         content = text_of_thoughts(read_thoughts(message), is_hidden=has_hidden_thoughts) or content
     if content is None and finish != "length":
         reason = message.get("refusal") or f"finish reason {choice.get('finish_reason')!r}"
@@ -72,13 +73,6 @@ def text_of_thoughts(thoughts: str, *, is_hidden: bool = False) -> str:
     if _RECORD.search(thoughts):
         return thoughts
     return f"<think>\n{thoughts}" if thoughts.strip() or is_hidden else ""
-
-
-def _count_of_thoughts(counts: Mapping[str, Any] | None) -> int:
-    """The tokens of thinking, as counted by the server."""
-    details = (counts or {}).get("completion_tokens_details") or {}
-    tokens = details.get("reasoning_tokens")
-    return tokens if isinstance(tokens, int) else 0
 
 
 def _part_text(part: object) -> str:

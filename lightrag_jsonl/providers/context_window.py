@@ -42,9 +42,5 @@ class WindowCheck:
             self._model,
             read_tokens,
             sent_tokens,
-            _next_power_of_two(sent_tokens + LEAST_TOKENS),
+            1 << (sent_tokens + LEAST_TOKENS - 1).bit_length(),  # the next power of two
         )
-
-
-def _next_power_of_two(number: int) -> int:
-    return 1 << (number - 1).bit_length()

@@ -113,7 +113,10 @@ class HTTPReranker:
     def _read_scores(self, answer: object, count: int) -> list[float]:
         """The scores in the order of the texts, from a list of indices and scores."""
         try:
-            scores = {int(item["index"]): _score_of(item) for item in _items_of(answer)}
+            scores: dict[int, float] = {}
+            for item in _items_of(answer):
+                name = "relevance_score" if "relevance_score" in item else "score"
+                scores[int(item["index"])] = float(item[name])
             return [scores[index] for index in range(count)]
         except (TypeError, ValueError, LookupError) as error:
             raise LLMError(
@@ -141,7 +144,3 @@ def _items_of(answer: Any) -> list[Any]:
         return _items_of(answer["output"])
     items = answer["results"] if "results" in answer else answer["data"]
     return list(items)
-
-
-def _score_of(item: Mapping[str, Any]) -> float:
-    return float(item["relevance_score"] if "relevance_score" in item else item["score"])

@@ -112,16 +112,13 @@ class OpenAIEmbedder:
     def dim(self) -> int:
         """The length of a vector; if unknown, a small request is sent and awaited."""
         if self._dim is None:
+            sample = with_retries(
+                lambda: self.embed(["dim"], kind="query"), retries=self.max_retries
+            )
             with ThreadPoolExecutor(1) as thread:  # an event loop may run in this one
-                vectors = thread.submit(asyncio.run, self._sample()).result()
+                vectors = thread.submit(asyncio.run, sample).result()
             self._dim = vectors.shape[1]
         return self._dim
-
-    async def _sample(self) -> Vectors:
-        """The vector of a short text, to see the length of vectors."""
-        return await with_retries(
-            lambda: self.embed(["dim"], kind="query"), retries=self.max_retries
-        )
 
     async def embed(self, texts: Sequence[str], *, kind: Literal["query", "passage"]) -> Vectors:
         """float32 of shape (len(texts), dim), rows of unit length, in the order of `texts`."""

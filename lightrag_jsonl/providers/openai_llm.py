@@ -115,14 +115,8 @@ class OpenAILLM:
             max_bytes=max_answer_bytes,
             headers=dict(extra_headers or {}),
         )
-        self.batch_api = OpenAIBatches(  # files of results may have any length
-            ServerConnection(
-                base_url=base_url,
-                api_key=api_key,
-                timeout=timeout,
-                headers=dict(extra_headers or {}),
-            )
-        )
+        # Files of results may have any length.
+        self.batch_api = OpenAIBatches(replace(self._connection, max_bytes=None))
         self._refused: frozenset[str] = frozenset()  # fields that this model has refused
         self._window_check = WindowCheck(self.name)
         self._longest_answer: int | None = None  # tokens, if a refusal has named them

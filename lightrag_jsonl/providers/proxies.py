@@ -23,7 +23,9 @@ def proxy_for(url: str) -> str | None:
     host = server.hostname or ""
     proxies = getproxies()
     proxy = proxies.get(server.scheme) or proxies.get("all")
-    if not proxy or is_loopback(host) or _is_exempt(host, server.port, proxies.get("no", "")):
+    exemptions = proxies.get("no", "").lower().split(",")
+    is_exempt = any(_covers(entry.strip(), host, server.port) for entry in exemptions)
+    if not proxy or is_loopback(host) or is_exempt:
         return None
     scheme, separator, address = proxy.strip().partition("://")
     if not separator:
@@ -47,12 +49,8 @@ def is_loopback(host: str) -> bool:
         return host == "localhost" or host.endswith(".localhost")
 
 
-def _is_exempt(host: str, port: int | None, exemptions: str) -> bool:
-    """Whether a host stands in NO_PROXY: by name, as part of a domain, or in a network (10.0.0.0/8)."""
-    return any(_covers(entry.strip().lower(), host, port) for entry in exemptions.split(","))
-
-
 def _covers(entry: str, host: str, port: int | None) -> bool:
+    """Whether a host is meant by an entry of NO_PROXY: a name, a domain, or a network (10.0.0.0/8)."""
     if entry == "*":
         return True
     try:

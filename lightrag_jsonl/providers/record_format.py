@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -46,41 +46,40 @@ def limited_schema(
     Lists get an end where the schema gives none, since a small model under a constraint may not
     find an end. The schema always has `$defs`.
     """
-    record: dict[str, Any] = _limit_lists(dict(schema))
+    record: dict[str, Any] = _changed(dict(schema), _limit_list)
     definitions = record.pop("$defs", {})
     if names:
-        record = _limit_names(record)
+        record = _changed(record, _limit_names)
         definitions = {**definitions, "entity-name": {"enum": list(dict.fromkeys(names))}}
     return {**record, "$defs": definitions}
 
 
-def _limit_lists(schema: Any) -> Any:
-    """A schema with short lists of short texts."""
+def _changed(schema: Any, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Any:
+    """A schema with a change to each object in it, the inner ones first."""
     if isinstance(schema, list):
-        return [_limit_lists(part) for part in schema]
+        return [_changed(part, change) for part in schema]
     if not isinstance(schema, dict):
         return schema
-    limited = {key: _limit_lists(part) for key, part in schema.items()}
-    if limited.get("type") == "array":
-        limited.setdefault("maxItems", LIST_ITEMS)
-        items = limited.get("items")
+    return change({key: _changed(part, change) for key, part in schema.items()})
+
+
+def _limit_list(schema: dict[str, Any]) -> dict[str, Any]:
+    """A list with an end, of short texts; other schemas are unchanged."""
+    if schema.get("type") == "array":
+        schema.setdefault("maxItems", LIST_ITEMS)
+        items = schema.get("items")
         if isinstance(items, dict) and items.get("type") == "string" and "enum" not in items:
             items.setdefault("maxLength", ITEM_CHARACTERS)
-    return limited
+    return schema
 
 
-def _limit_names(schema: Any) -> Any:
-    """A schema with references to the list of names in fields for names; a flagged `object` is free."""
-    if isinstance(schema, list):
-        return [_limit_names(part) for part in schema]
-    if not isinstance(schema, dict):
-        return schema
-    limited = {key: _limit_names(part) for key, part in schema.items()}
-    fields = limited.get("properties", {})
+def _limit_names(schema: dict[str, Any]) -> dict[str, Any]:
+    """References to the list of names in fields for names; a flagged `object` is free."""
+    fields = schema.get("properties", {})
     for name in NAME_FIELDS & fields.keys():
         if name != "object" or "object-entity" not in fields:
             fields[name] = {"$ref": "#/$defs/entity-name"}
-    return limited
+    return schema
 
 
 def unwrap_records(text: str) -> str:

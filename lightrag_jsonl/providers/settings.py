@@ -34,21 +34,26 @@ Headers: TypeAlias = dict[str, str]
 Body: TypeAlias = dict[str, Any]  # JSON
 Temperature: TypeAlias = float | None
 
-LLM_SETTINGS: Mapping[str, Any] = {  # arguments of `OpenAILLM`, with their types
-    "temperature": Temperature,
+# Arguments of the classes of models, with their types; the first of all of them.
+SERVER_SETTINGS: Mapping[str, Any] = {
     "timeout": Seconds,
     "max_retries": Natural,
+    "max_answer_bytes": Positive,
+    "extra_body": Body,
+    "extra_headers": Headers,
+}
+LLM_SETTINGS: Mapping[str, Any] = {
+    **SERVER_SETTINGS,
+    "temperature": Temperature,
     "requests_per_minute": Positive,
     "tokens_per_minute": Positive,
     "max_tokens": Positive,
     "context_tokens": Positive,
     "reasoning_effort": str,
     "constrain": Literal["auto", "off", "grounded"],
-    "max_answer_bytes": Positive,
-    "extra_body": Body,
-    "extra_headers": Headers,
 }
-EMBEDDER_SETTINGS: Mapping[str, Any] = {  # arguments of `OpenAIEmbedder`, with their types
+EMBEDDER_SETTINGS: Mapping[str, Any] = {
+    **SERVER_SETTINGS,
     "dim": Positive,
     "dimensions": Positive,
     "query_prefix": str,
@@ -57,21 +62,9 @@ EMBEDDER_SETTINGS: Mapping[str, Any] = {  # arguments of `OpenAIEmbedder`, with 
     "passage_input_type": str,
     "max_tokens": Positive,
     "batch_size": Positive,
-    "timeout": Seconds,
-    "max_retries": Natural,
-    "max_answer_bytes": Positive,
-    "extra_body": Body,
-    "extra_headers": Headers,
 }
+RERANKER_SETTINGS: Mapping[str, Any] = {**SERVER_SETTINGS, "batch_size": Positive}
 NO_VALUE = "none"  # no model; in place of a temperature: leaves the choice to the server
-RERANKER_SETTINGS: Mapping[str, Any] = {  # arguments of `HTTPReranker`, with their types
-    "batch_size": Positive,
-    "timeout": Seconds,
-    "max_retries": Natural,
-    "max_answer_bytes": Positive,
-    "extra_body": Body,
-    "extra_headers": Headers,
-}
 MAY_HOLD_SECRETS = ("extra_body", "extra_headers")
 EMBEDDER = "embedder_"  # before the names of the embedder's settings
 RERANKER = "reranker_"

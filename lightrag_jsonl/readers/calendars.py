@@ -33,7 +33,8 @@ def read_calendar(data: bytes, meter: FileMeter) -> Document:
         if not calendars:
             raise ConfigError(f"is not a valid .ics file: {error}") from error
     items = [item for calendar in calendars for item in calendar.walk() if item.name in COMPONENTS]
-    paragraphs = [_event_paragraph(item) for item in sorted(items, key=_event_beginning)]
+    items.sort(key=lambda item: _time(item.get("DTSTART")))
+    paragraphs = ["; ".join(_event_parts(item)) for item in items]
     if not all(paragraphs):
         meter.add_note(f"{counted(paragraphs.count(''), 'events')} without readable words left out")
     text = "\n\n".join(filter(None, paragraphs))
@@ -53,17 +54,10 @@ def _readable_components(text: str, meter: FileMeter) -> Iterator[Any]:
             meter.add_note(f"an event cannot be read: {error}")
 
 
-def _event_beginning(item: Any) -> str:
-    return _time(item.get("DTSTART"))
-
-
-def _event_paragraph(item: Any) -> str:
-    """The event as "Launch (Start: 2026-05-06 09:00; Location: Leith)", and the description below."""
-    summary = " ".join(str(item.get("SUMMARY", "")).split())
-    return "; ".join([summary, *_event_fields(item)] if summary else _event_fields(item))
-
-
-def _event_fields(item: Any) -> Iterator[str]:
+def _event_parts(item: Any) -> Iterator[str]:
+    """An event as "Launch", "Start: 2026-05-06 09:00", "Location: Leith" and so on."""
+    if summary := " ".join(str(item.get("SUMMARY", "")).split()):
+        yield summary
     for name, word in EVENT_FIELDS.items():
         values = item.get(name)
         texts = [_event_text(value) for value in (values if isinstance(values, list) else [values])]

@@ -108,25 +108,45 @@ def _json(data: bytes) -> Any:
 
 
 def chat_document(value: Any, meter: FileMeter) -> Document | None:
-    """The document of a parsed file, if the file is a conversation."""
-    if isinstance(value, dict) and isinstance(value.get("mapping"), dict):
-        return _document_of_messages(value.get("title"), _chatgpt_messages(value), meter)
-    if isinstance(value, dict) and _are_objects_in(value.get("chat_messages"), "sender"):
-        return _document_of_messages(
-            value.get("name"), _claude_messages(value["chat_messages"]), meter
-        )
-    if isinstance(value, dict) and _are_objects_in(value.get("messages"), "date", "type", "text"):
-        return _document_of_messages(
-            value.get("name"), _telegram_messages(value["messages"]), meter
-        )
-    if isinstance(value, dict) and {"channel", "names", "messages"} == value.keys():
-        title = f"#{value['channel']}"
-        return _document_of_messages(
-            title, _slack_messages(value["messages"], value["names"]), meter
-        )
+    """The document of a parsed file, if the file is a conversation: a line for each message with words.
+
+    The date of the last message is the document's.
+    """
+    title, told_messages = _conversation(value)
+    if told_messages is None:
+        return None
+    messages = [message for message in told_messages if message.text.strip()]
+    lines: list[str] = []
+    for message in messages:
+        time = message.time[:16].replace("T", " ")
+        line = f"{' '.join(filter(None, (time, message.name)))}: {message.text.strip()}"
+        meter.add_characters(len(line))
+        lines.append(line)
+    dates = [message.time[:10] for message in messages if message.time]
+    people = list(dict.fromkeys(message.name for message in messages))
+    return Document(
+        meter.without_embedded_data("\n".join(lines)),
+        title=title.strip() or None if isinstance(title, str) else None,
+        date=max(dates, default=None),
+        metadata={"people": people},
+    )
+
+
+def _conversation(value: Any) -> tuple[Any, Iterator[ToldMessage] | None]:
+    """The title and the messages of a conversation; None for other JSON."""
     if _are_objects_in(value, "ts", "type") and any(item["type"] == "message" for item in value):
-        return _document_of_messages(None, _slack_messages(value, {}), meter)
-    return None
+        return None, _slack_messages(value, {})
+    if not isinstance(value, dict):
+        return None, None
+    if isinstance(value.get("mapping"), dict):
+        return value.get("title"), _chatgpt_messages(value)
+    if _are_objects_in(value.get("chat_messages"), "sender"):
+        return value.get("name"), _claude_messages(value["chat_messages"])
+    if _are_objects_in(value.get("messages"), "date", "type", "text"):
+        return value.get("name"), _telegram_messages(value["messages"])
+    if {"channel", "names", "messages"} == value.keys():
+        return f"#{value['channel']}", _slack_messages(value["messages"], value["names"])
+    return None, None
 
 
 def whatsapp_document(text: str) -> Document | None:
@@ -156,27 +176,6 @@ def _are_objects_in(value: Any, *fields: str) -> bool:
         isinstance(value, list) and bool(value) and all(isinstance(item, dict) for item in value)
     )
     return is_list and all(field in value[0] for field in fields)
-
-
-def _document_of_messages(
-    title: Any, messages: Iterable[ToldMessage], meter: FileMeter
-) -> Document:
-    """The messages with words, a line each; the date of the last message is the document's."""
-    messages_with_words = [message for message in messages if message.text.strip()]
-    lines: list[str] = []
-    for message in messages_with_words:
-        time = message.time[:16].replace("T", " ")
-        line = f"{' '.join(filter(None, (time, message.name)))}: {message.text.strip()}"
-        meter.add_characters(len(line))
-        lines.append(line)
-    dates = [message.time[:10] for message in messages_with_words if message.time]
-    people = list(dict.fromkeys(message.name for message in messages_with_words))
-    return Document(
-        meter.without_embedded_data("\n".join(lines)),
-        title=title.strip() or None if isinstance(title, str) else None,
-        date=max(dates, default=None),
-        metadata={"people": people},
-    )
 
 
 def _chatgpt_messages(conversation: Mapping[str, Any]) -> Iterator[ToldMessage]:

@@ -1,12 +1,12 @@
 """Reads charts and SmartArt diagrams in the files of Office."""
 
-from collections.abc import Iterator
 from itertools import zip_longest
 from typing import Any
 
 from lightrag_jsonl.readers.limits import FileMeter
 from lightrag_jsonl.readers.markdown import markdown_table
 from lightrag_jsonl.readers.number_formats import number_text
+from lightrag_jsonl.readers.xml_elements import xml_root
 
 CHART = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
 DIAGRAM = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}"
@@ -26,16 +26,10 @@ def drawing_text(element: Any, part: Any, meter: FileMeter) -> str:
 
 def _related_root(reference: Any, attribute: str, part: Any) -> Any | None:
     """The root of the part named by an element's reference; None for a missing part or no XML."""
-    from lxml import etree
-
     part_id = None if reference is None else reference.get(f"{RELATIONSHIP}{attribute}")
     if part_id is None or part_id not in part.rels or part.rels[part_id].is_external:
         return None
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, recover=True)
-    try:
-        return etree.fromstring(part.rels[part_id].target_part.blob, parser)
-    except etree.XMLSyntaxError:
-        return None
+    return xml_root(part.rels[part_id].target_part.blob)
 
 
 def _chart_text(chart: Any, meter: FileMeter) -> str:
@@ -94,11 +88,8 @@ def _first_text(element: Any) -> str:
 
 def _diagram_text(diagram: Any) -> str:
     """The texts of a diagram, each on a line."""
-    return "\n".join(_diagram_lines(diagram))
-
-
-def _diagram_lines(diagram: Any) -> Iterator[str]:
-    for point in diagram.iter(f"{DIAGRAM}pt"):
-        text = "".join(text.text or "" for text in point.iter(f"{DRAWING}t"))
-        if text.strip():
-            yield text
+    texts = [
+        "".join(text.text or "" for text in point.iter(f"{DRAWING}t"))
+        for point in diagram.iter(f"{DIAGRAM}pt")
+    ]
+    return "\n".join(filter(str.strip, texts))

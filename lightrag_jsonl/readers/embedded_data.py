@@ -89,22 +89,18 @@ def _words_of_picture(match: re.Match[str]) -> str:
 
 
 def _text_of_block(match: re.Match[str]) -> str:
-    """Empty for a block of base64; any other block is unchanged."""
-    return "" if _is_encoded(match[0]) else match[0]
-
-
-def _is_encoded(block: str) -> bool:
-    """Whether a block has the length, the lines and the mixture of letters of base64."""
-    lines = [line for line in re.split(_LINE_END, block) if line]
+    """Empty for a block with the length, the lines and the mixture of letters of base64; any other is unchanged."""
+    lines = [line for line in re.split(_LINE_END, match[0]) if line]
     data = "".join(lines)
     widths = {len(line) for line in lines[:-1]}
     if len(data) < SHORTEST_BLOCK or len(widths) > 1:
-        return False
+        return match[0]
     capitals = sum(letter.isupper() for letter in data)
     small_letters = sum(letter.islower() for letter in data)
     digits = sum(letter.isdigit() for letter in data)
-    return (
+    is_mixed = (
         min(capitals, small_letters) >= FEWEST_LETTERS * len(data)
         and digits >= FEWEST_DIGITS * len(data)
         and data.count("/") <= MOST_SLASHES * len(data)
     )
+    return "" if is_mixed else match[0]

@@ -11,16 +11,14 @@ FORMULA_OPERATORS = frozenset("+-−±×·÷/= ,<>≤≥")
 def formula_text(element: Any) -> str:
     """The text of a formula or of a part."""
     name = local_name(element)
+    if not name:  # a comment
+        return ""
     if name == "t":
         return str(element.text or "")
     if name.endswith(PROPERTIES):
         return ""
     write = FORMULA_WRITERS.get(name)
-    return write(element) if write else _inner_text(element)
-
-
-def _inner_text(element: Any) -> str:
-    return "".join(formula_text(child) for child in element if isinstance(child.tag, str))
+    return write(element) if write else "".join(map(formula_text, element))
 
 
 def _formula_part(element: Any, name: str) -> str:
@@ -51,11 +49,8 @@ def _low_and_high(element: Any) -> str:
 
 def _root(element: Any) -> str:
     degree = _formula_part(element, "deg")
-    return (
-        f"root({degree}, {_formula_part(element, 'e')})"
-        if degree
-        else f"sqrt({_formula_part(element, 'e')})"
-    )
+    radicand = _formula_part(element, "e")
+    return f"root({degree}, {radicand})" if degree else f"sqrt({radicand})"
 
 
 def _large_operator(element: Any) -> str:
@@ -86,9 +81,9 @@ def _equations(element: Any) -> str:
 def _property(element: Any, name: str, default: str) -> str:
     """A sign named in the properties of a part; "" for no sign."""
     for child in element.iter():
-        if isinstance(child.tag, str) and local_name(child) == name:
+        if local_name(child) == name:
             return next((value for key, value in child.attrib.items() if key.endswith("}val")), "")
-        if isinstance(child.tag, str) and local_name(child) == "e":
+        if local_name(child) == "e":
             break
     return default
 

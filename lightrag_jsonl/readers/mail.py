@@ -4,7 +4,7 @@ import codecs
 import email
 import email.policy
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from email.header import decode_header, make_header
 from email.message import EmailMessage, MIMEPart
 from email.utils import parsedate_to_datetime
@@ -43,7 +43,14 @@ def read_mail(data: bytes, meter: FileMeter) -> Document:
     data = data.removeprefix(codecs.BOM_UTF8)
     if not _HEADER.match(data.lstrip()):
         raise ConfigError("is not a message: it does not begin with headers such as From:")
-    return message_document(parsed_message(data.lstrip()), meter)
+    message = parsed_message(data.lstrip())
+    text = _message_text(message, meter, depth=1)
+    meter.add_characters(len(text))
+    metadata = {name.lower(): address for name, address in _people(message).items()}
+    if message_id := _header(message, "Message-ID"):
+        metadata["message_id"] = message_id
+    title = _header(message, "Subject") or None
+    return Document(text, title=title, date=_mail_date(message), metadata=metadata)
 
 
 def read_outlook_mail(data: bytes, meter: FileMeter) -> Document:
@@ -54,22 +61,17 @@ def read_outlook_mail(data: bytes, meter: FileMeter) -> Document:
         message = oxmsg.Message.load(BytesIO(data))
     except (OSError, ValueError) as error:
         raise ConfigError("is not a message of Outlook") from error
-    people = {"From": message.sender or ""}
     recipients = [recipient.name or recipient.email_address for recipient in message.recipients]
-    people["To"] = ", ".join(filter(None, recipients))
-    metadata = {name.lower(): text for name, text in people.items() if text}
-    head = [f"{name}: {text}" for name, text in people.items() if text]
+    people = {"From": message.sender or "", "To": ", ".join(filter(None, recipients))}
     subject = " ".join((message.subject or "").split())
-    if subject:
-        head.append(f"Subject: {subject}")
     body = (message.body or "").replace("\r\n", "\n").strip()
     if not body and message.html_body:
         body = html_text(message.html_body)
-    names = [attachment.file_name for attachment in message.attachments]
-    attached = f"Attachments: {', '.join(filter(None, names))}" if any(names) else ""
-    text = "\n\n".join(filter(None, ["\n".join(head), body, attached]))
+    names = [attachment.file_name or "" for attachment in message.attachments]
+    text = _with_head({**people, "Subject": subject}, [body], names)
     meter.add_characters(len(text))
     date = message.sent_date.date().isoformat() if message.sent_date else None
+    metadata = {name.lower(): person for name, person in people.items() if person}
     return Document(text, title=subject or None, date=date, metadata=metadata)
 
 
@@ -123,30 +125,22 @@ def parsed_message(data: bytes) -> EmailMessage:
     return email.message_from_bytes(whole, policy=email.policy.default)
 
 
-def message_document(message: EmailMessage, meter: FileMeter) -> Document:
-    """The document of a message."""
-    text = _message_text(message, meter, depth=1)
-    meter.add_characters(len(text))
-    metadata = {name.lower(): address for name, address in _people(message).items()}
-    if message_id := _header(message, "Message-ID"):
-        metadata["message_id"] = message_id
-    title = _header(message, "Subject") or None
-    return Document(text, title=title, date=_mail_date(message), metadata=metadata)
-
-
 def _message_text(message: EmailMessage, meter: FileMeter, *, depth: int) -> str:
     """People, subject and texts of a message, and the names of attached files."""
-    head = [f"{name}: {text}" for name, text in _people(message).items()]
-    date = _mail_date(message)
-    if depth > 1 and date:  # the document's own date stands beside its text
-        head.append(f"Date: {date}")
-    if subject := _header(message, "Subject"):
-        head.append(f"Subject: {subject}")
+    head = _people(message)
+    if depth > 1:  # the document's own date stands beside its text
+        head["Date"] = _mail_date(message) or ""
+    head["Subject"] = _header(message, "Subject")
     texts = list(_part_texts(message, meter, depth))
-    names = [name for part in _leaves(message) if (name := _attachment_name(part))]
-    if names:
-        texts.append(f"Attachments: {', '.join(names)}")
-    return "\n\n".join(filter(None, ["\n".join(head), *texts]))
+    return _with_head(head, texts, map(_attachment_name, _leaves(message)))
+
+
+def _with_head(head: Mapping[str, str], texts: Iterable[str], files: Iterable[str]) -> str:
+    """Texts below the lines of a head, and above the names of files."""
+    lines = [f"{name}: {text}" for name, text in head.items() if text]
+    names = ", ".join(filter(None, files))
+    attached = f"Attachments: {names}" if names else ""
+    return "\n\n".join(filter(None, ["\n".join(lines), *texts, attached]))
 
 
 def _people(message: EmailMessage) -> dict[str, str]:
@@ -154,13 +148,9 @@ def _people(message: EmailMessage) -> dict[str, str]:
     for name, text in message.raw_items():
         field = name.title()
         if field in fields and (person := _NAME_BEHIND.fullmatch(" ".join(text.split()))):
-            fields[field] = f"{_plain_words(person['name'])} <{person['address']}>"
+            name_in_words = make_header(decode_header(person["name"]))
+            fields[field] = f"{name_in_words} <{person['address']}>"
     return fields
-
-
-def _plain_words(text: str) -> str:
-    """The words of a raw header, decoded."""
-    return str(make_header(decode_header(text)))
 
 
 def _part_texts(part: MIMEPart, meter: FileMeter, depth: int) -> Iterator[str]:

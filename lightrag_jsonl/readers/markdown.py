@@ -107,11 +107,8 @@ def without_blank_runs(text: str) -> str:
 
 def markdown_table(rows: Iterable[Iterable[str]]) -> str:
     """The rows of a table, each on a line."""
-    return "\n".join(_table_row(row) for row in rows)
-
-
-def _table_row(cells: Iterable[str]) -> str:
-    return "| " + " | ".join(" ".join(cell.split()) for cell in cells) + " |"
+    lines = (" | ".join(" ".join(cell.split()) for cell in row) for row in rows)
+    return "\n".join(f"| {line} |" for line in lines)
 
 
 def _script(match: re.Match[str]) -> str:
@@ -128,7 +125,9 @@ def _plain(text: str) -> str:
     text = _BLOCK_ID.sub("", text)
     text = _EMPTY_IMAGE.sub(lambda match: match[1] or "", text)
     text = _EMPTY_REFERENCE.sub("", text)
-    return plain_scripts(_UNDERLINED.sub(_marked_heading, text))
+    marks = {"=": "#", "-": "##"}
+    text = _UNDERLINED.sub(lambda match: f"{marks[match['line'][0]]} {match['title']}", text)
+    return plain_scripts(text)
 
 
 def _with_linked_names(text: str, names: dict[str, None]) -> str:
@@ -155,11 +154,6 @@ def _words_of_link(match: re.Match[str]) -> str:
     ]
     text = " > ".join(filter(None, [file.removesuffix(".md"), *headings]))
     return text if any(map(str.isalpha, text)) else match[0]
-
-
-def _marked_heading(match: re.Match[str]) -> str:
-    level = 1 if match["line"][0] == "=" else 2
-    return f"{'#' * level} {match['title']}"
 
 
 def _divided(text: str) -> tuple[dict[str, Json], str]:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from zipfile import ZipFile
 
 from lightrag_jsonl.readers.limits import FileMeter
-from lightrag_jsonl.readers.xml_elements import elements_named
+from lightrag_jsonl.readers.xml_elements import elements_named, xml_root
 
 WORKBOOK = "xl/workbook.xml"
 LAST_COLUMN = 16_384  # by the specification of Excel
@@ -119,8 +119,5 @@ def _column_number(letters: bytes) -> int:
 
 
 def _part_elements(part: bytes, name: str) -> list[Any]:
-    from lxml import etree
-
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, recover=True)
-    root = etree.fromstring(part, parser)
+    root = xml_root(part)
     return [] if root is None else elements_named(root, name)

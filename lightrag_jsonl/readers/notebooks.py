@@ -75,11 +75,7 @@ def _cell_blocks(cell: Mapping[str, Any], language: str) -> Iterator[str]:
     elif kind == "heading":
         yield f"{'#' * int(cell.get('level', 1))} {source}"
     elif source:
-        yield outside_code(source, _plain_prose)
-
-
-def _plain_prose(text: str) -> str:
-    return plain_scripts(_ATTACHED_IMAGE.sub(lambda match: match[1], text))
+        yield outside_code(source, lambda text: plain_scripts(_ATTACHED_IMAGE.sub(r"\1", text)))
 
 
 def _output_text(output: Mapping[str, Any]) -> str:

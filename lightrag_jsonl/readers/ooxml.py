@@ -11,6 +11,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.readers.compression import open_zip
 from lightrag_jsonl.readers.limits import FileMeter
+from lightrag_jsonl.readers.xml_elements import is_damaged, xml_root
 
 _RELATION = re.compile(rb"<(?:\w+:)?Relationship\b[^<>]*?/>")
 _TARGET = re.compile(rb"""\bTarget\s*=\s*["']([^"']*)["']""")
@@ -126,7 +127,6 @@ def _mended(data: bytes, meter: FileMeter) -> bytes:
     """The package, with the readable beginning of each damaged part; a part that is no XML goes."""
     from lxml import etree
 
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, recover=True)
     target = BytesIO()
     with ZipFile(BytesIO(data)) as package, ZipFile(target, "w", ZIP_DEFLATED) as copy:
         extensions = _XML_EXTENSIONS.findall(package.read(CONTENT_TYPES))
@@ -134,10 +134,10 @@ def _mended(data: bytes, meter: FileMeter) -> bytes:
         for part in dict.fromkeys(package.namelist()):
             content = package.read(part)
             if part.endswith(ends):
-                root = etree.fromstring(content, parser) if content.strip() else None
+                root = xml_root(content)
                 if root is None:
                     continue
-                if parser.error_log:
+                if is_damaged(root):
                     meter.add_note(f"the part {part} is damaged")
                     content = etree.tostring(root, xml_declaration=True, encoding="UTF-8")
             copy.writestr(part, content)

@@ -15,17 +15,18 @@ from lightrag_jsonl.readers.open_document_numbers import (
     TABLE_NAMESPACE,
     TEXT_NAMESPACE,
     ListNumbers,
-    whole_number,
 )
 from lightrag_jsonl.readers.tables import TableRow, described_rows
 from lightrag_jsonl.readers.titles import confirmed_title, heading_title
-from lightrag_jsonl.readers.xml_elements import local_name
+from lightrag_jsonl.readers.xml_elements import is_damaged, local_name, whole_number, xml_root
 
 MANIFEST_FILE = "META-INF/manifest.xml"
 CONTENT = "content.xml"
 XLINK = "{http://www.w3.org/1999/xlink}href"
 DUBLIN_CORE = "{http://purl.org/dc/elements/1.1/}"
 REPETITION = re.compile(rb'number-(?:columns|rows)-repeated="(\d{1,9})')
+CELLS = (f"{TABLE_NAMESPACE}table-cell", f"{TABLE_NAMESPACE}covered-table-cell")
+SPACES = (f"{TEXT_NAMESPACE}s", f"{TEXT_NAMESPACE}tab", f"{TEXT_NAMESPACE}line-break")
 VALUES = ("value", "date-value", "time-value", "boolean-value", "string-value")
 SIGNS_IN_TEXT = {"tab": "\t", "line-break": "\n"}  # by element
 MOST_SPACES = 100  # in a row, of which a file can state any number
@@ -131,17 +132,9 @@ class _Package:
 
     def _xml_root(self, name: str, content: bytes | None = None) -> Any | None:
         """The root of a part, as far as it can be read; None for a part that is no XML."""
-        from lxml import etree
-
-        parser = etree.XMLParser(
-            resolve_entities=False, no_network=True, load_dtd=False, recover=True, collect_ids=False
-        )
         content = self._part(name) if content is None else content
-        try:
-            root = etree.fromstring(content, parser) if content.strip() else None
-        except etree.XMLSyntaxError:
-            root = None
-        if parser.error_log.filter_from_fatals():
+        root = xml_root(content)
+        if content.strip() and (root is None or is_damaged(root)):
             self._meter.add_note(f"the part {name} is damaged")
         return root
 
@@ -242,9 +235,7 @@ class _OpenText:
     def _table_rows(self, table: Any) -> Iterator[list[str]]:
         for row in _table_children(table, "table-row"):
             cells: list[str] = []
-            for cell in row.iterchildren(
-                f"{TABLE_NAMESPACE}table-cell", f"{TABLE_NAMESPACE}covered-table-cell"
-            ):
+            for cell in row.iterchildren(*CELLS):
                 text = " ".join(self.blocks(cell))
                 cells += [text] * (_repetitions(cell, "columns") if text else 1)
             for _ in range(_repetitions(row, "rows") if any(cells) else 1):
@@ -284,9 +275,7 @@ def _sheet_rows(sheet: Any, meter: FileMeter) -> Iterator[TableRow]:
     for row in _table_children(sheet, "table-row"):
         cells: list[str] = []
         blank_cells = 0
-        for cell in row.iterchildren(
-            f"{TABLE_NAMESPACE}table-cell", f"{TABLE_NAMESPACE}covered-table-cell"
-        ):
+        for cell in row.iterchildren(*CELLS):
             text = _cell_text(cell)
             count = _repetitions(cell, "columns")
             if not text:
@@ -309,9 +298,7 @@ def _cell_text(cell: Any) -> str:
     """The text of a cell, or else the value."""
     lines: list[str] = []
     for paragraph in cell.iterchildren(f"{TEXT_NAMESPACE}p"):
-        for space in paragraph.iter(
-            f"{TEXT_NAMESPACE}s", f"{TEXT_NAMESPACE}tab", f"{TEXT_NAMESPACE}line-break"
-        ):
+        for space in paragraph.iter(*SPACES):
             space.text = " "
         lines.append("".join(paragraph.itertext()))
     values = (cell.get(f"{OFFICE_NAMESPACE}{name}") for name in VALUES)

@@ -1,8 +1,10 @@
 """Numbers the lists and headings of OpenDocument, whose numbers stand in styles."""
 
-from typing import Any, NamedTuple
+from collections import defaultdict
+from typing import Any
 
-from lightrag_jsonl.readers.word_numbers import written_number
+from lightrag_jsonl.readers.word_numbers import LIST_LEVELS, ListDefinition, ListLevel
+from lightrag_jsonl.readers.xml_elements import whole_number
 
 OFFICE_NAMESPACE = "{urn:oasis:names:tc:opendocument:xmlns:office:1.0}"
 TABLE_NAMESPACE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
@@ -12,25 +14,15 @@ FORMATS = {
     "a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman",
     "一, 二, 三, ...": "chineseCounting",
 }  # fmt: skip
+BULLET = "none"
 OUTLINE = "\n"  # the style of headings; no other style has this name
 
 
-class _Level(NamedTuple):
-    """A level of a list; without a format, the level has bullets."""
-
-    format: str
-    prefix: str
-    suffix: str
-    start: int
-    shown_levels: int
-
-
 class ListNumbers:
-    """Counts the items of lists by style and level."""
+    """Counts the items of lists by style and level, which begins at 1."""
 
     def __init__(self, *roots: Any) -> None:
-        self._levels: dict[tuple[str, int], _Level] = {}
-        self._counts: dict[tuple[str, int], int] = {}
+        self._lists: defaultdict[str, ListDefinition] = defaultdict(ListDefinition)
         for root in roots:
             for name in ("list-style", "outline-style"):
                 for style in root.iter(f"{TEXT_NAMESPACE}{name}") if root is not None else ():
@@ -43,24 +35,15 @@ class ListNumbers:
         """Begin a list; one that goes on with an earlier list keeps the count."""
         goes_on = element.get(f"{TEXT_NAMESPACE}continue-numbering") == "true"
         if not goes_on and not element.get(f"{TEXT_NAMESPACE}continue-list"):
-            self._counts.pop((style, level), None)
+            self._lists[style].counts.pop(level - 1, None)
 
     def next_number(self, style: str, level: int, start: str | None = None) -> str:
         """The number of the next item; "" for a bullet."""
-        shape = self._levels.get((style, level))
-        if shape is None or not shape.format:
+        definition = self._lists[style]
+        if level - 1 not in definition.levels or definition.levels[level - 1].format == BULLET:
             return ""
-        count = self._counts.get((style, level), shape.start - 1) + 1
-        self._counts[style, level] = whole_number(start, count)
-        for deeper in [key for key in self._counts if key[0] == style and key[1] > level]:
-            del self._counts[deeper]
-        numbers: list[str] = []
-        for upper_level in range(max(level - shape.shown_levels, 0) + 1, level + 1):
-            upper = self._levels.get((style, upper_level))
-            if upper is not None and upper.format:
-                number = self._counts.get((style, upper_level), upper.start)
-                numbers.append(written_number(number, FORMATS.get(upper.format, "decimal")))
-        return f"{shape.prefix}{'.'.join(numbers)}{shape.suffix}".strip()
+        stated = whole_number(start, -1)
+        return definition.next_number(level - 1, stated if stated >= 0 else None)
 
     def heading_number(self, heading: Any, level: int) -> str:
         """The number of the next heading of a level; "" for headings without numbers."""
@@ -69,17 +52,21 @@ class ListNumbers:
         return self.next_number(OUTLINE, level, heading.get(f"{TEXT_NAMESPACE}start-value"))
 
     def _read(self, style: Any, name: str) -> None:
+        levels = self._lists[name].levels
         for element in style:
             level = whole_number(element.get(f"{TEXT_NAMESPACE}level"), 1)
-            self._levels[name, level] = _Level(
-                format=element.get(f"{STYLE_NAMESPACE}num-format", ""),
-                prefix=element.get(f"{STYLE_NAMESPACE}num-prefix", ""),
-                suffix=element.get(f"{STYLE_NAMESPACE}num-suffix", ""),
+            format = element.get(f"{STYLE_NAMESPACE}num-format", "")
+            is_numbered = bool(format) and level <= LIST_LEVELS
+            shown_levels = whole_number(element.get(f"{TEXT_NAMESPACE}display-levels"), 1)
+            numbered = [
+                f"%{upper}"
+                for upper in range(max(level - shown_levels, 0) + 1, level)
+                if upper - 1 in levels and levels[upper - 1].format != BULLET
+            ]
+            prefix = element.get(f"{STYLE_NAMESPACE}num-prefix", "")
+            suffix = element.get(f"{STYLE_NAMESPACE}num-suffix", "")
+            levels[level - 1] = ListLevel(
+                format=FORMATS.get(format, "decimal") if is_numbered else BULLET,
+                pattern=f"{prefix}{'.'.join([*numbered, f'%{level}'])}{suffix}",
                 start=whole_number(element.get(f"{TEXT_NAMESPACE}start-value"), 1),
-                shown_levels=whole_number(element.get(f"{TEXT_NAMESPACE}display-levels"), 1),
             )
-
-
-def whole_number(text: str | None, default: int) -> int:
-    """A number in an attribute; the default for anything else."""
-    return int(text) if text and text.isascii() and text.isdecimal() and len(text) < 10 else default

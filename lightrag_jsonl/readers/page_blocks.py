@@ -242,11 +242,7 @@ def _is_aside(element: Any) -> bool:
 def _is_link_alone(element: Any) -> bool:
     """Whether a paragraph is nothing but a link, such as "Read more"."""
     links = element.findall("a")
-    return (
-        bool(links)
-        and not "".join([element.text or "", *(child.tail or "" for child in element)]).strip()
-        and (len(links) == len(element))
-    )
+    return bool(links) and len(links) == len(element) and not _unlinked_length(element)
 
 
 # ── the main text ───────────────────────────────────────────────────────────────

@@ -2,7 +2,6 @@
 
 import re
 import threading
-from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import groupby, pairwise
 from statistics import median
@@ -19,6 +18,7 @@ from lightrag_jsonl.readers.pictures import (
     SEEING_ADVICE,
     Box,
     add_pictures,
+    around,
     picture_place,
     pictures_on_page,
     scanned_page,
@@ -29,18 +29,6 @@ from lightrag_jsonl.readers.titles import confirmed_title
 
 FEWEST_LINES = 4  # in a column
 COLUMN = 0.25  # of the width of the text: lines of a column are at least so wide, unlike cells
-NARROW_COLUMN = 0.13  # likewise, of the full lines of three and more columns
-LONG_LINES = 0.9  # of the lines from one edge are no longer than a long line of its column
-FULL_COLUMN_LINE = 0.7  # of a long line of a narrow column: the median line of a text
-FEWEST_FULL = 8  # lines of a narrow column
-COLUMN_SHARE = 0.15  # of the lines, at the edge of a column; other lines are indented
-MOSTLY = 0.6  # of the lines that begin at the edges of narrow columns; others are indented
-EDGE = 4.0  # points within which lines begin at the same edge
-TOUCH = 2.0  # points by which neighbouring columns may overlap
-LEAST_GAP = 0.5  # of a line's height, between neighbouring columns
-SHARE_OF_INDENT = 0.12  # of the width: farther from the left edge, lines are not only indented
-HEIGHT = 8.0  # points of a strip of letters
-APART = 0.1  # points between an area and the letters beside it
 CROSSING = 0.3  # of the lines at most: titles and figures may be as wide as several columns
 LONGEST_NUMBER = 12  # characters before the title of a heading, as in "Chapter 12: "
 VERTICAL_LINE = 2  # characters of a line where PDFium reads vertical writing
@@ -110,7 +98,11 @@ def _pictures(pdf: Any, index: int, *, has_text: bool) -> list[Picture]:
     page = pdf[index]
     try:
         if has_text:
-            charts = chart_areas(page, _line_boxes(page))
+            textpage = page.get_textpage()
+            try:
+                charts = chart_areas(page, _line_boxes(textpage))
+            finally:
+                textpage.close()
             return pictures_on_page(page, index + 1, charts)
         is_blank = not any(True for _ in page.get_objects(max_depth=1))
         return [] if is_blank else [scanned_page(page, index + 1)]
@@ -118,12 +110,8 @@ def _pictures(pdf: Any, index: int, *, has_text: bool) -> list[Picture]:
         page.close()
 
 
-def _line_boxes(page: Any) -> list[Box]:
-    textpage = page.get_textpage()
-    try:
-        return [Box(*textpage.get_rect(number)) for number in range(textpage.count_rects())]
-    finally:
-        textpage.close()
+def _line_boxes(textpage: Any) -> list[Box]:
+    return [Box(*textpage.get_rect(number)) for number in range(textpage.count_rects())]
 
 
 def _page_list(numbers: Sequence[int]) -> str:
@@ -137,20 +125,22 @@ def _page_list(numbers: Sequence[int]) -> str:
 
 def _page(pdf: Any, index: int) -> tuple[PrintedPage, bool]:
     """The text of a page with filled fields, and whether the page is a picture without text."""
+    import pypdfium2.raw as pdfium
+
     page = pdf[index]
     textpage = page.get_textpage()
     try:
-        lines = [Box(*textpage.get_rect(number)) for number in range(textpage.count_rects())]
-        columns = _in_columns(_divided_lines(lines, textpage), Box(*page.get_bbox()))
-        parts = [_area_text(textpage, column) for column in columns]
-        text = _repaired("\n".join(parts))
+        lines = _line_boxes(textpage)
+        columns = _in_columns(lines, Box(*page.get_bbox()))
+        text = _repaired("\n".join([_area_text(textpage, column) for column in columns]))
         text = "\n".join(filter(None, [text, *dict.fromkeys(form_values(page))]))
         margin_lines = [
             line
             for box in _margins(lines)
             for line in _repaired(_area_text(textpage, box)).split("\n")
         ]
-        is_picture = not text.strip() and _has_picture(page)
+        images = page.get_objects(filter=[pdfium.FPDF_PAGEOBJ_IMAGE], max_depth=3)
+        is_picture = not text.strip() and any(images)
     finally:
         textpage.close()
         page.close()
@@ -158,7 +148,7 @@ def _page(pdf: Any, index: int) -> tuple[PrintedPage, bool]:
 
 
 def _margins(lines: Sequence[Box]) -> list[Box]:
-    """The areas of the outermost lines of a page, if divided by a gap from the body."""
+    """The areas of the outermost lines of a page, if divided by a gap from the body, and a point around each."""
     if not lines:
         return []
     height = median(line.top - line.bottom for line in lines)
@@ -171,7 +161,8 @@ def _margins(lines: Sequence[Box]) -> list[Box]:
             if sign < 0:
                 gap = line.bottom - max(margin.top for margin in outer)
             if gap > MARGIN_GAP * height:
-                areas.append(_around(outer))
+                area = around(outer)
+                areas.append(Box(area.left - 1, area.bottom - 1, area.right + 1, area.top + 1))
                 break
             outer.append(line)
             if len(outer) > MOST_MARGIN_LINES:
@@ -179,74 +170,11 @@ def _margins(lines: Sequence[Box]) -> list[Box]:
     return areas
 
 
-def _around(lines: Sequence[Box]) -> Box:
-    """The smallest area around the lines, and a point more on each side."""
-    return Box(
-        left=min(line.left for line in lines) - 1,
-        bottom=min(line.bottom for line in lines) - 1,
-        right=max(line.right for line in lines) + 1,
-        top=max(line.top for line in lines) + 1,
-    )
-
-
 def _area_text(textpage: Any, area: Box) -> str:
     text: str = textpage.get_text_bounded(area.left, area.bottom, area.right, area.top)
     if not has_arabic(text):
         return text
     return ordered_text(textpage, area.left, area.bottom, area.right, area.top)
-
-
-def _has_picture(page: Any) -> bool:
-    import pypdfium2.raw as pdfium
-
-    return any(page.get_objects(filter=[pdfium.FPDF_PAGEOBJ_IMAGE], max_depth=3))
-
-
-def _divided_lines(lines: Sequence[Box], textpage: Any) -> list[Box]:
-    """The lines, divided at the edges of columns: PDFium joins neighbouring lines."""
-    edges = _frequent_edges(lines)
-    begin = min((line.left for line in lines), default=0.0)
-    width = max((line.right for line in lines), default=0.0) - begin
-    inner_edges = sorted(edge for edge in edges if edge > begin + SHARE_OF_INDENT * width)
-    if not any(line.left + EDGE < edge < line.right for line in lines for edge in inner_edges):
-        return list(lines)
-    letters = _letters_by_height(textpage)
-    divided: list[Box] = []
-    for line in lines:
-        crossed = [edge for edge in inner_edges if line.left + EDGE < edge < line.right]
-        heights = range(int(line.bottom // HEIGHT), int(line.top // HEIGHT) + 1) if crossed else ()
-        nearby = [letter for height in heights for letter in letters.get(height, ())]
-        divided += _divided_at(line, crossed, nearby)
-    return divided
-
-
-def _letters_by_height(textpage: Any) -> dict[int, list[Box]]:
-    """The visible letters of a page in strips of `HEIGHT`, by the middle of each letter."""
-    letters: dict[int, list[Box]] = defaultdict(list)
-    for index in range(textpage.count_chars()):
-        letter = Box(*textpage.get_charbox(index))
-        if letter.right > letter.left:
-            letters[int((letter.bottom + letter.top) / 2 // HEIGHT)].append(letter)
-    return letters
-
-
-def _divided_at(line: Box, edges: Iterable[float], letters: Iterable[Box]) -> list[Box]:
-    """The parts of a line, divided where a gap between letters ends at an edge."""
-    own_letters = sorted(letter for letter in letters if _holds(line, letter))
-    parts: list[Box] = []
-    remainder = line
-    for letter, following in pairwise(own_letters):
-        is_gap = following.left - letter.right > LEAST_GAP * (line.top - line.bottom)
-        if is_gap and any(abs(following.left - edge) <= EDGE for edge in edges):
-            parts.append(Box(remainder.left, line.bottom, letter.right, line.top))
-            remainder = Box(following.left, line.bottom, line.right, line.top)
-    return [*parts, remainder]
-
-
-def _frequent_edges(lines: Iterable[Box]) -> list[float]:
-    """The positions where many lines begin."""
-    counts = Counter(round(line.left) for line in lines)
-    return [float(edge) for edge, count in counts.items() if count >= FEWEST_LINES]
 
 
 def _in_columns(lines: Sequence[Box], area: Box) -> list[Box]:
@@ -261,33 +189,17 @@ def _in_columns(lines: Sequence[Box], area: Box) -> list[Box]:
     parts: list[Box] = []
     by_height = sorted(lines, key=lambda line: -line.top)
     bottom = area.top
-    for is_wide, group in groupby(by_height, key=lambda line: _crosses(line, gutter)):
-        group_lines = list(group)
+    for is_wide, group in groupby(by_height, key=lambda line: line.left < gutter < line.right):
         top = bottom
-        bottom = min(line.bottom for line in group_lines)
-        part = Box(area.left, bottom, area.right, top)
+        bottom = min(line.bottom for line in group)
         if is_wide:
-            parts.append(part)
+            parts.append(Box(area.left, bottom, area.right, top))
             continue
-        for column in _halves(part, group_lines, gutter):
-            column_lines = [line for line in lines if _holds(column, line)]
+        for column in (Box(area.left, bottom, gutter, top), Box(gutter, bottom, area.right, top)):
+            column_lines = [line for line in lines if column.holds(line)]
             if column_lines:
                 parts += _in_columns(column_lines, column)
     return parts
-
-
-def _crosses(line: Box, x: float) -> bool:
-    return line.left < x - TOUCH and line.right > x + TOUCH
-
-
-def _halves(area: Box, lines: Sequence[Box], gutter: float) -> tuple[Box, Box]:
-    """The areas left and right of a gap; PDFium counts every letter touched by an area."""
-    right_edge = max((line.right for line in lines if line.right <= gutter + TOUCH), default=gutter)
-    left_edge = min((line.left for line in lines if line.left >= gutter - TOUCH), default=gutter)
-    return (
-        Box(area.left, area.bottom, min(gutter, left_edge - APART), area.top),
-        Box(max(gutter, right_edge + APART), area.bottom, area.right, area.top),
-    )
 
 
 def _gutter(lines: Sequence[Box]) -> float | None:
@@ -296,66 +208,25 @@ def _gutter(lines: Sequence[Box]) -> float | None:
         return None
     begin = min(line.left for line in lines)
     width = max(line.right for line in lines) - begin
-    gap = min(
-        _gap_candidates(lines, begin, width),
-        key=lambda x: sum(_crosses(line, x) for line in lines),
-    )
-    left_lines = [line for line in lines if line.right <= gap + TOUCH]
-    right_lines = [line for line in lines if line.left >= gap - TOUCH]
-    shorter = min(left_lines, right_lines, key=len)
-    crossing = len(lines) - len(left_lines) - len(right_lines)
-    if len(shorter) < FEWEST_LINES or crossing > CROSSING * len(lines):
+    positions = [begin + width * percent / 100 for percent in range(25, 76)]
+    middle_first = sorted(positions, key=lambda x: abs(x - (begin + width / 2)))
+    gap = min(middle_first, key=lambda x: sum(line.left < x < line.right for line in lines))
+    left_widths = [line.right - line.left for line in lines if line.right <= gap]
+    right_widths = [line.right - line.left for line in lines if line.left >= gap]
+    shorter = min(len(left_widths), len(right_widths))
+    crossing = len(lines) - len(left_widths) - len(right_widths)
+    if shorter < FEWEST_LINES or crossing > CROSSING * len(lines):
         return None
-    if not (_are_columns(left_lines, width) and _are_columns(right_lines, width)):
+    if min(median(left_widths), median(right_widths)) < COLUMN * width:
         return None
     jumps = sum(_jumps_over(gap, line, following) for line, following in pairwise(lines))
-    rows = len({round(line.bottom) for line in shorter})
-    return gap if 2 * jumps >= rows else None
-
-
-def _gap_candidates(lines: Sequence[Box], begin: float, width: float) -> list[float]:
-    """Possible positions of a gap, the nearest to the middle first: steps of a percent, and the
-    left edges of many lines, since neighbouring columns can touch.
-    """
-    positions = _frequent_edges(lines)
-    positions += [begin + width * percent / 100 for percent in range(15, 86)]
-    inside = [x for x in positions if begin + 0.1 * width < x < begin + 0.9 * width]
-    return sorted(inside, key=lambda x: abs(x - (begin + width / 2)))
-
-
-def _are_columns(lines: Sequence[Box], width: float) -> bool:
-    """Whether lines belong to columns of a text: wide lines, or full lines of one length.
-
-    The cells of a table are narrower, or of many lengths.
-    """
-    if median(line.right - line.left for line in lines) >= COLUMN * width:
-        return True
-    lengths_by_edge: dict[int, list[float]] = defaultdict(list)
-    for line in lines:
-        lengths_by_edge[round(line.left / EDGE)].append(line.right - line.left)
-    fewest = max(FEWEST_FULL, COLUMN_SHARE * len(lines))
-    columns = [lengths for lengths in lengths_by_edge.values() if len(lengths) >= fewest]
-    are_full = all(_is_full_column(lengths, width) for lengths in columns)
-    return are_full and sum(map(len, columns)) >= MOSTLY * len(lines)
-
-
-def _is_full_column(lengths: Sequence[float], width: float) -> bool:
-    """Whether most lines from an edge are about as long as the long lines; titles may be longer."""
-    longest = sorted(lengths)[int(LONG_LINES * len(lengths))]
-    return median(lengths) >= max(FULL_COLUMN_LINE * longest, NARROW_COLUMN * width)
+    return gap if 2 * jumps >= shorter else None
 
 
 def _jumps_over(gap: float, line: Box, following: Box) -> bool:
     """Whether a line is followed by a line of the same height beyond the gap."""
     middle = (line.bottom + line.top) / 2
-    is_beyond = line.right <= gap + TOUCH and following.left >= gap - TOUCH
-    return is_beyond and following.bottom < middle < following.top
-
-
-def _holds(area: Box, line: Box) -> bool:
-    x = (line.left + line.right) / 2
-    y = (line.bottom + line.top) / 2
-    return area.left <= x <= area.right and area.bottom <= y <= area.top
+    return line.right <= gap <= following.left and following.bottom < middle < following.top
 
 
 def _repaired(text: str) -> str:

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from lightrag_jsonl.readers.pictures import Box, around_both, joined_areas, object_box
+from lightrag_jsonl.readers.pictures import Box, around, joined_areas, object_box
 
 FEWEST_SLANTED = 8  # lines that are neither horizontal nor vertical: a curve, a pie, a diagram
 FEWEST_BARS = 3  # of different heights
@@ -32,15 +32,12 @@ def chart_areas(page: Any, lines: Sequence[Box]) -> list[Box]:
     whole = Box(*page.get_bbox())
     paths = [path for path in _paths(page) if _area(path.box) < BACKGROUND * _area(whole)]
     boxes = [path.box for path in paths]
-    if len(boxes) <= MOST_PATHS:
-        areas = joined_areas(boxes)
-    else:
-        areas = [_around_all(boxes)]
-    charts: list[Box] = []
-    for area in areas:
-        if _is_chart([path for path in paths if _is_inside(path.box, area)]):
-            charts.append(_with_labels(area, lines))
-    return charts
+    areas = joined_areas(boxes) if len(boxes) <= MOST_PATHS else [around(boxes)]
+    return [
+        _with_labels(area, lines)
+        for area in areas
+        if _is_chart([path for path in paths if area.holds(path.box)])
+    ]
 
 
 def _paths(page: Any) -> Iterator[DrawnPath]:
@@ -123,27 +120,10 @@ def _with_labels(area: Box, lines: Iterable[Box]) -> Box:
         right=area.right + LABEL_DISTANCE,
         top=area.top + LABEL_DISTANCE,
     )
-    labelled = area
-    for line in lines:
-        is_short = line.right - line.left < area.right - area.left
-        if is_short and _is_inside(line, near):
-            labelled = around_both(labelled, line)
-    return labelled
-
-
-def _around_all(boxes: Sequence[Box]) -> Box:
-    whole = boxes[0]
-    for box in boxes[1:]:
-        whole = around_both(whole, box)
-    return whole
+    width = area.right - area.left
+    labels = [line for line in lines if line.right - line.left < width and near.holds(line)]
+    return around([area, *labels])
 
 
 def _area(box: Box) -> float:
     return (box.right - box.left) * (box.top - box.bottom)
-
-
-def _is_inside(box: Box, area: Box) -> bool:
-    """Whether the middle of a box is in an area."""
-    x = (box.left + box.right) / 2
-    y = (box.bottom + box.top) / 2
-    return area.left <= x <= area.right and area.bottom <= y <= area.top

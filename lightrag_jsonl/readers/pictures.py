@@ -31,6 +31,18 @@ class Box(NamedTuple):
     right: float
     top: float
 
+    def holds(self, box: "Box") -> bool:
+        """Whether the middle of a box is inside."""
+        x = (box.left + box.right) / 2
+        y = (box.bottom + box.top) / 2
+        return self.left <= x <= self.right and self.bottom <= y <= self.top
+
+
+def around(boxes: Sequence[Box]) -> Box:
+    """The smallest rectangle around the boxes."""
+    lefts, bottoms, rights, tops = zip(*boxes, strict=True)
+    return Box(min(lefts), min(bottoms), max(rights), max(tops))
+
 
 def read_picture_file(data: bytes, meter: FileMeter) -> Document:
     """A picture as a document of one page; a TIFF file, such as a fax, has a page for each picture.
@@ -167,7 +179,7 @@ def joined_areas(areas: Sequence[Box]) -> list[Box]:
         apart: list[Box] = []
         for earlier in joined:
             if _touch(whole, earlier):
-                whole = around_both(whole, earlier)
+                whole = around([whole, earlier])
             else:
                 apart.append(earlier)
         joined = [*apart, whole]
@@ -180,15 +192,6 @@ def _common_part(area: Box, whole: Box) -> Box:
         bottom=max(whole.bottom, area.bottom),
         right=min(whole.right, area.right),
         top=min(whole.top, area.top),
-    )
-
-
-def around_both(area: Box, neighbour: Box) -> Box:
-    return Box(
-        left=min(area.left, neighbour.left),
-        bottom=min(area.bottom, neighbour.bottom),
-        right=max(area.right, neighbour.right),
-        top=max(area.top, neighbour.top),
     )
 
 
@@ -279,10 +282,5 @@ def _slide_picture(shape: Any, number: int, height: float, meter: FileMeter) -> 
     return Picture(page=number, box=_rounded(area), data=packed[0], media_type=packed[1])
 
 
-def _rounded(area: Box) -> tuple[float, float, float, float]:
-    return (
-        round(area.left, 1),
-        round(area.bottom, 1),
-        round(area.right, 1),
-        round(area.top, 1),
-    )
+def _rounded(area: Box) -> Box:
+    return Box(*[round(side, 1) for side in area])

@@ -11,7 +11,7 @@ from lightrag_jsonl.core.types import Document, Json
 from lightrag_jsonl.readers.chats import chat_document
 from lightrag_jsonl.readers.limits import FileMeter
 from lightrag_jsonl.readers.web import declared_encoding, html_text, read_html
-from lightrag_jsonl.readers.xml_elements import local_name
+from lightrag_jsonl.readers.xml_elements import local_name, xml_root
 
 DEEPEST = 200  # levels of nesting; Python's own parser gives up at about a thousand
 TITLE_ELEMENTS = frozenset(["title", "head", "heading", "subtitle", "dc:title"])
@@ -146,18 +146,10 @@ def read_fiction_book(data: bytes, meter: FileMeter) -> Document:
 
 def _xml_root(text: str) -> Any:
     """The root element of a text of XML; None without a text. No entity of the file is resolved."""
-    from lxml import etree
-
-    parser = etree.XMLParser(
-        resolve_entities=False, no_network=True, load_dtd=False, recover=True, huge_tree=False
-    )
     text = re.sub(r"^\s*<\?xml[^>]*\?>", "", text)  # its encoding is no longer that of the bytes
     if not text.strip():
         return None
-    try:
-        root = etree.fromstring(text.encode("utf-8", "replace"), parser)
-    except etree.XMLSyntaxError as error:
-        raise ConfigError(f"is not valid XML: {error.msg}") from error
+    root = xml_root(text.encode("utf-8", "replace"))
     if root is None:
         raise ConfigError("is not valid XML")
     return root

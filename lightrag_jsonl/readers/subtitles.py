@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from datetime import timedelta
 from io import StringIO
 from typing import Any
 
@@ -51,7 +52,7 @@ def _cue_paragraphs(captions: Any) -> Iterator[str]:
             yield " ".join(words)
             words = []
         if start >= next_heading:
-            yield f"## {_clock(start)}"
+            yield f"## {timedelta(seconds=int(start))}"
             next_heading = start - start % STRETCH + STRETCH
         if new_speaker and not words:
             words.append(f"{new_speaker}:")
@@ -60,8 +61,3 @@ def _cue_paragraphs(captions: Any) -> Iterator[str]:
         last_end = caption.end_in_seconds
     if words:
         yield " ".join(words)
-
-
-def _clock(seconds: float) -> str:
-    minutes, second = divmod(int(seconds), 60)
-    return f"{minutes // 60}:{minutes % 60:02}:{second:02}"

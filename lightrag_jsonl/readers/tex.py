@@ -1,13 +1,14 @@
 """Reads LaTeX by pylatexenc as a text with headings as in Markdown."""
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.patterns import pattern_of
-from lightrag_jsonl.core.text import words
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.limits import FileMeter
 from lightrag_jsonl.readers.markdown import without_blank_runs
@@ -16,130 +17,14 @@ SECTION_LEVELS = {
     "part": 1, "chapter": 1, "section": 2, "subsection": 3, "subsubsection": 4, "paragraph": 5,
     "subparagraph": 6,
 }  # fmt: skip
-# Commands whose arguments are no text, with the arguments that they take.
-SILENT = {
-    **dict.fromkeys(
-        [
-            "label",
-            "ref",
-            "eqref",
-            "pageref",
-            "autoref",
-            "cref",
-            "Cref",
-            "cref*",
-            "nameref",
-            "vref",
-            "index",
-            "glossary",
-            "include",
-            "input",
-            "includegraphics",
-            "bibliography",
-            "bibliographystyle",
-            "usepackage",
-            "documentclass",
-            "thispagestyle",
-            "pagestyle",
-            "vspace",
-            "vspace*",
-            "hspace",
-            "hspace*",
-            "pagenumbering",
-            "hypersetup",
-            "graphicspath",
-            "geometry",
-            "captionsetup",
-            "cite",
-            "citep",
-            "citet",
-            "citealp",
-            "citealt",
-            "citeauthor",
-            "citeyear",
-            "parencite",
-            "textcite",
-            "autocite",
-            "footcite",
-            "nocite",
-            "bibliographystyle",
-            "theoremstyle",
-            "pdfbookmark",
-            "selectlanguage",
-            "setlanguage",
-            "setmainlanguage",
-            "setdefaultlanguage",
-            "setotherlanguage",
-            "setotherlanguages",
-            "babelprovide",
-            "hyphenation",
-        ],
-        "*[[{",
-    ),
-    **dict.fromkeys(["setlength", "addtolength", "setcounter", "addtocounter", "fontsize"], "{{"),
-    **dict.fromkeys(["addcontentsline", "definecolor", "newtheorem"], "{{{"),
-}
-# Commands that say in the arguments before the text how it is set, in a language, a size or a number of columns.
-TEXT_LAST = {
-    "foreignlanguage": "*[{{",
-    "parbox": "[[[{{",
-    "raisebox": "{[[{",
-    "resizebox": "*{{{",
-    "rotatebox": "[{{",
-    "scalebox": "{[{",
-    "multicolumn": "{{{",
-    "multirow": "[{[{[{",
-    **dict.fromkeys(["makebox", "framebox"], "[[{"),
-    **dict.fromkeys(["caption", "captionof"], "*[{"),
-    **dict.fromkeys(
-        [
-            "hyperref",
-            "textarabic",
-            "textchinese",
-            "textenglish",
-            "textfrench",
-            "textgerman",
-            "textgreek",
-            "texthebrew",
-            "textitalian",
-            "textjapanese",
-            "textlatin",
-            "textrussian",
-            "textspanish",
-        ],
-        "[{",
-    ),
-}
-ENVIRONMENTS_WITH_SETTINGS = {
-    **dict.fromkeys(["otherlanguage", "otherlanguage*", "hyphenrules", "multicols"], "[{"),
-    "minipage": "[[[{",
-    "wrapfigure": "[{[{",
-    "adjustbox": "{",
-}
 LOGOS = {
-    "TeX": "TeX",
-    "LaTeX": "LaTeX",
+    **{name: name for name in ("TeX", "LaTeX", "BibTeX", "XeLaTeX")},
     "LaTeXe": "LaTeX2e",
-    "BibTeX": "BibTeX",
-    "XeLaTeX": "XeLaTeX",
 }
 CODE_ENVIRONMENT = pattern_of(r"\\(begin|end)\{(?:lstlisting|minted)\}")
-# Commands of layout that have no words.
-SWITCHES = frozenset(
-    words(
-        """maketitle tableofcontents listoffigures listoftables today centering raggedright noindent indent
-    newpage clearpage cleardoublepage pagebreak linebreak newline appendix frontmatter mainmatter backmatter
-    bigskip medskip smallskip tiny scriptsize footnotesize small normalsize large Large LARGE huge Huge
-    bfseries itshape scshape ttfamily sffamily rmfamily bf it em rm sc sf tt toprule midrule bottomrule hline
-    phantomsection par protect relax left right big Big endinput selectfont and hfill vfill columnwidth textwidth linewidth
-    makeatletter makeatother begingroup endgroup sloppy singlespacing doublespacing"""
-    )
-)
 DEFINITIONS = ("newcommand", "renewcommand", "providecommand")
 TITLE_FIELDS = ("title", "author", "date")
-OWN_WRITING = frozenset(
-    [*SECTION_LEVELS, *SILENT, *TITLE_FIELDS, "item", "href", "url", "footnote"]
-)
+WRITTEN_HERE = (*SECTION_LEVELS, *TITLE_FIELDS, "item", "href", "url", "footnote")
 PLACE = pattern_of(r"#([1-9])")
 BEGIN_OF_DOCUMENT = pattern_of(r"^[^%\n]*?\\begin\s*\{document\}", re.MULTILINE)
 END_OF_DOCUMENT = pattern_of(r"^(?P<last_words>[^%\n]*?)\\end\s*\{document\}", re.MULTILINE)
@@ -179,6 +64,7 @@ class _Reader:
 
         self.fields: dict[str, str] = {}
         self.unknown: set[str] = set()
+        self._commands = _commands_by_kind()
         source = CODE_ENVIRONMENT.sub(r"\\\1{verbatim}", source)
         begin = BEGIN_OF_DOCUMENT.search(source)
         preamble = source[: begin.start()] if begin else ""
@@ -232,21 +118,22 @@ class _Reader:
         from pylatexenc.latex2text import EnvironmentTextSpec, MacroTextSpec, SpecialsTextSpec
         from pylatexenc.macrospec import EnvironmentSpec, MacroSpec
 
-        arguments_by_name = {"href": "{{", **TEXT_LAST, **SILENT}
+        silent = self._commands["silent"]
+        text_last = {"href": "{{", **self._commands["text"]}
         self._parse_context.add_context_category(
             "arguments",
-            macros=[MacroSpec(*item) for item in arguments_by_name.items()],
-            environments=[EnvironmentSpec(*item) for item in ENVIRONMENTS_WITH_SETTINGS.items()],
+            macros=[MacroSpec(*item) for item in {**text_last, **silent}.items()],
+            environments=[EnvironmentSpec(*item) for item in self._commands["environment"].items()],
             prepend=True,
         )
-        unwritten = (*SILENT, *TITLE_FIELDS, *DEFINITIONS, "maketitle", "today")
+        unwritten = (*silent, *TITLE_FIELDS, *DEFINITIONS, "maketitle", "today")
         self._text_context.add_context_category(
             "markdown",
             macros=[
                 *[MacroTextSpec(name, simplify_repl="") for name in unwritten],
                 *[MacroTextSpec(name, simplify_repl=_section_heading) for name in SECTION_LEVELS],
                 MacroTextSpec("item", simplify_repl=_item),
-                *[MacroTextSpec(name, simplify_repl=_last_words) for name in ("href", *TEXT_LAST)],
+                *[MacroTextSpec(name, simplify_repl=_last_words) for name in text_last],
                 *[MacroTextSpec(name, simplify_repl=text) for name, text in LOGOS.items()],
                 MacroTextSpec("url", simplify_repl="%s"),
                 MacroTextSpec("footnote", simplify_repl=" (%(2)s)"),
@@ -262,8 +149,9 @@ class _Reader:
     def _note_unknown(self, node: Any, l2tobj: Any) -> str:
         """The arguments of an undefined command, and a note."""
         arguments = _macro_arguments(node)
-        if not arguments and node.macroname.isalpha() and node.macroname not in SWITCHES:
-            self.unknown.add(f"\\{node.macroname}")
+        name = node.macroname
+        if not arguments and name.isalpha() and name not in self._commands["switch"]:
+            self.unknown.add(f"\\{name}")
         return str(l2tobj.nodelist_to_text(arguments))
 
     def _define(self, definitions: list[tuple[str, int, Any]]) -> None:
@@ -278,9 +166,21 @@ class _Reader:
         written_as = self._text_context.d[DEFINED]["macros"]
         for name, argument_count, body in definitions:
             text = self._text([body])
-            if len(text) <= LONGEST_DEFINITION and name not in OWN_WRITING:
+            is_own = name in WRITTEN_HERE or name in self._commands["silent"]
+            if len(text) <= LONGEST_DEFINITION and not is_own:
                 parsed_as[name] = MacroSpec(name, "{" * argument_count)
                 written_as[name] = MacroTextSpec(name, simplify_repl=_filled(text))
+
+
+def _commands_by_kind() -> defaultdict[str, dict[str, str]]:
+    """The arguments of commands and environments by name, from the table beside this module."""
+    table = Path(__file__).with_name("tex_commands.txt").read_text(encoding="utf-8")
+    commands: defaultdict[str, dict[str, str]] = defaultdict(dict)
+    for line in table.split("\n"):
+        if line and not line.startswith("#"):
+            kind, arguments, *names = line.split()
+            commands[kind] |= dict.fromkeys(names, arguments)
+    return commands
 
 
 def _tested_at_signs(context: Any) -> Callable[..., Any]:

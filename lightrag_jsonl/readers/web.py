@@ -19,7 +19,7 @@ from lightrag_jsonl.readers.page_blocks import (
     page_root,
     remove_menus,
 )
-from lightrag_jsonl.readers.xml_elements import elements_named
+from lightrag_jsonl.readers.xml_elements import elements_named, xml_root
 
 LARGE_PAGE = 1 << 20  # characters; trafilatura's time grows with the square of a page's length
 SHORT_ARTICLE = 250  # characters; below, trafilatura gives up the page's structure
@@ -113,22 +113,17 @@ def read_epub(data: bytes, meter: FileMeter) -> Document:
                 raise ConfigError("is encrypted (DRM)")
             if href and path in names and path not in pages:
                 meter.add_pages(1)
-                pages[path] = _chapter(book.read(path), meter)
+                chapter = book.read(path)
+                text = meter.decode(chapter, declared=declared_encoding(chapter))
+                pages[path] = html_text(plain_scripts(text))
                 meter.add_characters(len(pages[path]))
     title = next((element.text for element in elements_named(opf, "title")), None)
     return Document("", title=title, pages=tuple(filter(None, pages.values())))
 
 
-def _chapter(data: bytes, meter: FileMeter) -> str:
-    return html_text(plain_scripts(meter.decode(data, declared=declared_encoding(data))))
-
-
 def _xml(book: ZipFile, path: str) -> Any:
-    from lxml import etree
-
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, recover=True)
     try:
-        root = etree.fromstring(book.read(path), parser)
+        root = xml_root(book.read(path))
     except KeyError as error:
         raise ConfigError(f"is not an .epub file: it has no {path or 'package'}") from error
     if root is None:

@@ -4,6 +4,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from lightrag_jsonl.readers.xml_elements import whole_number
+
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 LIST_LEVELS = 9  # by the specification
 LARGEST_NUMBER = 10_000_000  # a prepared file can begin anywhere
@@ -41,6 +43,24 @@ class ListDefinition:
     levels_by_style: dict[str, int] = field(default_factory=dict)
     counts: dict[int, int] = field(default_factory=dict)
 
+    def next_number(self, level: int, start: int | None = None) -> str:
+        """The number of the next paragraph of a level; "" for a bullet."""
+        own = self.levels[level]
+        self.counts[level] = self.counts.get(level, own.start - 1) + 1 if start is None else start
+        for deeper in [deeper for deeper in self.counts if deeper > level]:
+            del self.counts[deeper]
+        if own.format in ("bullet", "none"):
+            return ""
+
+        def part(match: re.Match[str]) -> str:
+            index = int(match[1]) - 1
+            shape = self.levels.get(index, ListLevel())
+            count = self.counts.get(index, shape.start)
+            is_other = own.is_legal and shape.format != "decimalZero"
+            return written_number(count, "decimal" if is_other else shape.format)
+
+        return re.sub(r"%([1-9])", part, own.pattern).strip()
+
 
 class ParagraphNumbers:
     """The numbers of paragraphs, asked for in the order of the document."""
@@ -59,14 +79,9 @@ class ParagraphNumbers:
         definition = self._definitions.get(self._definition_ids.get(list_id, ""))
         if definition is None or level not in definition.levels:
             return ""
-        counts = definition.counts
-        starts = self._starts.pop(list_id, {})
-        for restarted, start in starts.items():
-            counts[restarted] = start - 1
-        counts[level] = counts.get(level, definition.levels[level].start - 1) + 1
-        for deeper in range(level + 1, LIST_LEVELS):
-            counts.pop(deeper, None)
-        return _list_number(definition, level)
+        for restarted, start in self._starts.pop(list_id, {}).items():
+            definition.counts[restarted] = start - 1
+        return definition.next_number(level)
 
     def _read(self, numbering: Any) -> None:
         for abstract in numbering.iter(f"{W}abstractNum"):
@@ -78,7 +93,9 @@ class ParagraphNumbers:
             list_id = number.get(f"{W}numId", "")
             self._definition_ids[list_id] = child_value(number, "abstractNumId")
             starts = {
-                _whole(override.get(f"{W}ilvl")): _whole(child_value(override, "startOverride"), 1)
+                whole_number(override.get(f"{W}ilvl")): whole_number(
+                    child_value(override, "startOverride"), 1
+                )
                 for override in number.iter(f"{W}lvlOverride")
                 if override.find(f"{W}startOverride") is not None
             }
@@ -89,7 +106,7 @@ class ParagraphNumbers:
         """The list and the level of a paragraph: the paragraph's own, or else the style's."""
         properties = paragraph.find(f"{W}pPr/{W}numPr")
         if properties is not None and child_value(properties, "numId"):
-            return child_value(properties, "numId"), _whole(child_value(properties, "ilvl"))
+            return child_value(properties, "numId"), whole_number(child_value(properties, "ilvl"))
         visited: set[str] = set()
         while style_id and style_id not in visited and style_id in self._styles:
             visited.add(style_id)
@@ -99,37 +116,21 @@ class ParagraphNumbers:
                 list_id = child_value(in_style, "numId")
                 definition = self._definitions.get(self._definition_ids.get(list_id, ""))
                 by_style = {} if definition is None else definition.levels_by_style
-                return list_id, by_style.get(style_id, _whole(child_value(in_style, "ilvl")))
+                return list_id, by_style.get(style_id, whole_number(child_value(in_style, "ilvl")))
             style_id = child_value(style, "basedOn")
         return "", 0
 
 
 def _add_level(definition: ListDefinition, element: Any) -> None:
-    level = _whole(element.get(f"{W}ilvl"))
+    level = whole_number(element.get(f"{W}ilvl"))
     definition.levels[level] = ListLevel(
         format=child_value(element, "numFmt") or "decimal",
         pattern=child_value(element, "lvlText"),
-        start=_whole(child_value(element, "start"), 1),
+        start=whole_number(child_value(element, "start"), 1),
         is_legal=_is_on(element, "isLgl"),
     )
     if style := child_value(element, "pStyle"):
         definition.levels_by_style[style] = level
-
-
-def _list_number(definition: ListDefinition, level: int) -> str:
-    """The number in the list's format; "" for a bullet."""
-    own = definition.levels[level]
-    if own.format in ("bullet", "none"):
-        return ""
-
-    def part(match: re.Match[str]) -> str:
-        index = int(match[1]) - 1
-        shape = definition.levels.get(index, ListLevel())
-        count = definition.counts.get(index, shape.start)
-        is_other = own.is_legal and shape.format != "decimalZero"
-        return written_number(count, "decimal" if is_other else shape.format)
-
-    return re.sub(r"%([1-9])", part, own.pattern).strip()
 
 
 def written_number(number: int, format: str) -> str:
@@ -174,7 +175,3 @@ def _is_on(element: Any, name: str) -> bool:
     """Whether a property is there and not switched off."""
     child = element.find(f"{W}{name}")
     return child is not None and child.get(f"{W}val", "1") not in ("0", "false", "off")
-
-
-def _whole(text: str | None, default: int = 0) -> int:
-    return int(text) if text and text.isascii() and text.isdecimal() and len(text) < 10 else default

@@ -1,6 +1,27 @@
-"""Finds elements of XML by their names, in any namespace."""
+"""Parses XML, finds elements by their names in any namespace, and reads numbers in attributes."""
 
 from typing import Any
+
+
+def xml_root(data: bytes) -> Any | None:
+    """The root of XML, as far as it can be read; None for anything else.
+
+    No entity is resolved, and nothing is fetched from a network.
+    """
+    from lxml import etree
+
+    parser = etree.XMLParser(
+        resolve_entities=False, no_network=True, load_dtd=False, recover=True, collect_ids=False
+    )
+    try:
+        return etree.fromstring(data, parser) if data.strip() else None
+    except etree.XMLSyntaxError:
+        return None
+
+
+def is_damaged(root: Any) -> bool:
+    """Whether a parsed text has faults of form."""
+    return bool(root.getroottree().parser.error_log)
 
 
 def elements_named(root: Any, name: str) -> list[Any]:
@@ -11,3 +32,8 @@ def elements_named(root: Any, name: str) -> list[Any]:
 def local_name(element: Any) -> str:
     """The name of an element without its namespace; nothing for comments and instructions."""
     return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""
+
+
+def whole_number(text: str | None, default: int = 0) -> int:
+    """A number in an attribute; the default for anything else."""
+    return int(text) if text and text.isascii() and text.isdecimal() and len(text) < 10 else default

@@ -6,15 +6,14 @@ are offered.
 
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
 
-from lightrag_jsonl.core.answers import Context
 from lightrag_jsonl.core.display import without_bullets
 from lightrag_jsonl.core.languages import Language, known_language
+from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.types import Mode, Relation
 from lightrag_jsonl.providers.offline import ExtractiveAnswerer
@@ -36,29 +35,19 @@ LONGEST_QUOTED_SENTENCE: Final = 320  # characters; a longer one is a table or a
 PERSON_TYPES: Final = ("person", "人物")
 
 
-@dataclass(frozen=True, slots=True)
-class QuestionWords:
-    """The questions in a language."""
-
-    whole: str
-    person: str
-    name: str
-    relation: str
-
-
-QUESTION_WORDS: Final[Mapping[Language, QuestionWords]] = {
-    "en": QuestionWords(
-        whole="What is this about?",
-        person="Who is {}?",
-        name="What do the documents say about {}?",
-        relation="What do {} and {} have to do with each other?",
-    ),
-    "zh": QuestionWords(
-        whole="这些资料主要讲什么？",
-        person="{}是谁？",
-        name="关于{}，资料里是怎么说的？",
-        relation="{}和{}有什么关系？",
-    ),
+QUESTION_WORDS: Final[Mapping[Language, Mapping[str, str]]] = {
+    "en": {
+        "whole": "What is this about?",
+        "person": "Who is {}?",
+        "name": "What do the documents say about {}?",
+        "relation": "What do {} and {} have to do with each other?",
+    },
+    "zh": {
+        "whole": "这些资料主要讲什么？",
+        "person": "{}是谁？",
+        "name": "关于{}，资料里是怎么说的？",
+        "relation": "{}和{}有什么关系？",
+    },
 }
 
 
@@ -90,15 +79,16 @@ async def get_beginning(call: Call) -> BeginningBody:
 
 async def _first_screen(index: Index) -> BeginningBody:
     language = known_language(index.rag.engine.language)
-    words = QUESTION_WORDS[language]
+    forms = QUESTION_WORDS[language]
+    whole = forms["whole"]
     names = await _main_names(index)
     sentences = [
         sentence
-        for sentence in await _quotes(index, words.whole, mode="overview", sentences=2 * SENTENCES)
+        for sentence in await _quotes(index, whole, mode="overview", sentences=2 * SENTENCES)
         if len(sentence.text) <= LONGEST_QUOTED_SENTENCE
     ]
-    questions = [words.whole] if sentences else []
-    async for question in _answered(index, names, words):
+    questions = [whole] if sentences else []
+    async for question in _answered(index, names[:TRIED], forms):
         questions.append(question)
         if len(questions) >= QUESTION_FORMS:
             break
@@ -147,18 +137,17 @@ def _spread(sentences: Sequence[QuotedSentence], count: int) -> list[QuotedSente
 
 
 async def _answered(
-    index: Index, names: Sequence[EntityLine], words: QuestionWords
+    index: Index, names: Sequence[EntityLine], forms: Mapping[str, str]
 ) -> AsyncIterator[str]:
     """A question about one name and a question about two, each if a sentence tells of all its names."""
-    relations = await _relations_of(index, names[:TRIED])
-    about_two = [
-        (
-            words.relation.format(relation.source, relation.target),
-            (relation.source, relation.target),
-        )
-        for relation in relations
-    ]
-    about_one = [(_question_about(line, words), (line.name,)) for line in names[:TRIED]]
+    about_one: list[tuple[str, tuple[str, ...]]] = []
+    for line in names:
+        form = forms["person" if line.type in PERSON_TYPES else "name"]
+        about_one.append((form.format(line.name), (line.name,)))
+    about_two: list[tuple[str, tuple[str, ...]]] = []
+    for relation in await _relations_of(index, names):
+        ends = (relation.source, relation.target)
+        about_two.append((forms["relation"].format(*ends), ends))
     offered: set[str] = set()
     for candidates in (about_one, about_two, about_one[::-1]):
         for question, asked_names in candidates:
@@ -177,28 +166,19 @@ def _tells_of(names: Sequence[str], sentence: str) -> bool:
     return are_there and 2 * sum(len(name) for name in names) <= len(sentence)
 
 
-def _question_about(line: EntityLine, words: QuestionWords) -> str:
-    is_person = line.type in PERSON_TYPES
-    return (words.person if is_person else words.name).format(line.name)
-
-
 async def _relations_of(index: Index, names: Sequence[EntityLine]) -> list[Relation]:
     """The heaviest relations among entities, each entity once."""
-    directory = await index.directory()
-    asked_names = {line.name for line in names}
-    keys = [key for key, line in directory.items() if line.name in asked_names]
+    keys = [name_key(line.name) for line in names]
     relations = await search(
         index.rag.engine.store, lambda snapshot: relations_among(snapshot, keys)
     )
-    return list(_with_names_of_ends(relations))
-
-
-def _with_names_of_ends(relations: Sequence[Relation]) -> Iterator[Relation]:
     ends: set[str] = set()
+    without_repetition: list[Relation] = []
     for relation in relations:
         if ends.isdisjoint((relation.source, relation.target)):
             ends |= {relation.source, relation.target}
-            yield relation
+            without_repetition.append(relation)
+    return without_repetition
 
 
 async def _quotes(
@@ -228,20 +208,11 @@ async def _quotes(
         text = chunk.text[quote.start - chunk.start : quote.end - chunk.start]
         quotes.append(
             QuotedSentence(
-                text=_plain_words(text),
+                text=" ".join(without_bullets(without_markup(text)).split()),
                 chunk_id=quote.chunk_id,
                 start=quote.start,
                 end=quote.end,
-                document=_document_name(context, chunk.document_id),
+                document=context.documents.get(chunk.document_id) or chunk.document_id,
             )
         )
     return quotes
-
-
-def _plain_words(text: str) -> str:
-    """A sentence on one line without markup."""
-    return " ".join(without_bullets(without_markup(text)).split())
-
-
-def _document_name(context: Context, document_id: str) -> str:
-    return context.documents.get(document_id) or document_id

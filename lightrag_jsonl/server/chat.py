@@ -98,6 +98,16 @@ async def answer_conversation(
         return Stream(parts, media, slot.pop_all())
 
 
+def evidence_of(answer: Answer) -> dict[str, object]:
+    """The fields of an answer beside the protocol: the sources, and the verdicts on claims."""
+    return {"sources": answer.citations, "claims": answer.claims, "uncited": answer.uncited}
+
+
+def finish_reason(answer: Answer) -> str:
+    """Why an answer ends, in the words of both protocols."""
+    return "length" if answer.truncated else "stop"
+
+
 def stream_part(media: str, value: object) -> str:
     """A value as a part of a stream: a server-sent event, or a line of JSON."""
     text = msgspec.json.encode(value).decode()

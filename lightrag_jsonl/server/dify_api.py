@@ -1,6 +1,5 @@
 """Dify's protocol of external knowledge: `/retrieval`, also of FastGPT and other programs."""
 
-from collections.abc import Sequence
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
 import msgspec
@@ -98,11 +97,13 @@ async def retrieve_records(call: Call) -> RetrievalBody:
     )
     with call.indexes.question(body.query):
         context = await index.rag.retrieve(body.query, param)
-    chunks = _best_chunks(context, body.retrieval_setting)
+    best_score = max((chunk.score for chunk in context.chunks), default=1.0) or 1.0
+    least_score = (body.retrieval_setting.score_threshold or 0.0) * best_score
+    best_chunks = context.chunks[: body.retrieval_setting.top_k]
+    chunks = [chunk for chunk in best_chunks if chunk.score >= least_score]
     ids = {chunk.document_id for chunk in chunks}
     documents = await read(index.rag.engine.store, lambda view: view.documents(ids))
     documents_by_id = {document.id: document for document in documents}
-    best_score = max((chunk.score for chunk in context.chunks), default=1.0) or 1.0
     records = [
         _record(chunk, chunk.score / best_score, documents_by_id[chunk.document_id], context)
         for chunk in chunks
@@ -155,13 +156,6 @@ def _joined_conditions(field: str, earlier: Json, later: Json) -> Json:
     if isinstance(earlier, dict) and isinstance(later, dict) and not earlier.keys() & later.keys():
         return {**earlier, **later}
     raise ConfigError(f"two conditions on {field!r} that cannot be joined: use one")
-
-
-def _best_chunks(context: Context, setting: RetrievalSetting) -> Sequence[Chunk]:
-    chunks = context.chunks[: setting.top_k]
-    best_score = max((chunk.score for chunk in context.chunks), default=0.0)
-    least = (setting.score_threshold or 0.0) * best_score
-    return [chunk for chunk in chunks if chunk.score >= least]
 
 
 def _record(

@@ -54,10 +54,8 @@ async def graph_overview(index: Index) -> OverviewBody:
     communities: Sequence[Community] = ()
     if len(directory) <= LARGEST_GRAPH:
         communities = await index.rag.communities.list()
-    largest = [
-        community for community in communities if community.level == 0 and community.entities
-    ]
-    largest = largest[:MOST_COMMUNITIES]
+    whole = [item for item in communities if item.level == 0 and item.entities]
+    largest = whole[:MOST_COMMUNITIES]
     keys = [
         name_key(name) for community in largest for name in community.entities[:NAMES_OF_COMMUNITY]
     ]

@@ -170,17 +170,13 @@ class Index:
     async def find_entities(self, text: str, kind: str) -> list[EntityLine]:
         """The entities of a type (all for "") with a text in the name; matches at the beginning come first."""
         text_key = name_key(text)
-        directory = await self.directory()
-        beginning: list[EntityLine] = []
-        containing: list[EntityLine] = []
-        for key, line in directory.items():
-            if kind and line.type != kind:
-                continue
-            if key.startswith(text_key):
-                beginning.append(line)
-            elif text_key in key:
-                containing.append(line)
-        return beginning + containing
+        lines_by_key = {
+            key: line
+            for key, line in (await self.directory()).items()
+            if text_key in key and (not kind or line.type == kind)
+        }
+        keys = sorted(lines_by_key, key=lambda key: not key.startswith(text_key))
+        return [lines_by_key[key] for key in keys]
 
     async def close(self) -> None:
         """Close the index, and release the lock of the server."""

@@ -17,7 +17,6 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from pathlib import Path
 from typing import IO, Any, Final, Literal, TypeAlias
 
 import msgspec
@@ -393,7 +392,7 @@ class JobQueue:
         self._child = child
         setup = self.setup
         try:
-            await _send(child.stdin, {**_models(setup), "working_dir": self._whole_address()})
+            await _send(child.stdin, self._given_setup())
             while (job := await self._next_soon()) and child.returncode is None:
                 if self.setup is not setup:
                     return  # the next child has the models that were set meanwhile
@@ -416,7 +415,8 @@ class JobQueue:
         except asyncio.CancelledError:  # the server ends, which is no failed attempt
             if self._current is not None and not self._current.ended:
                 self._current.attempts -= 1
-                await self._save(self._current)
+                interrupted = self._current.stored()
+                await self._write(lambda transaction: transaction.put_job(interrupted))
             raise
         finally:
             self._child = None
@@ -464,7 +464,9 @@ class JobQueue:
                     if message.report or message.error:
                         await self._end(job, message.report, message.error)
                         return True
-                    self._note(job, message)
+                    job.state = "waiting" if message.locked else "running"
+                    job.error = without_folders(message.locked, self._address)
+                    job.progress = message.progress or job.progress
                     if message.locked:
                         deadline.reschedule(clock() + self._seconds)
         except TimeoutError:
@@ -495,17 +497,13 @@ class JobQueue:
                 job.state = "cancelled"
                 _kill(child)
 
-    def _whole_address(self) -> str:
-        """The address for the child process, with its password."""
-        if isinstance(self._address, Path):
-            return str(self._address)
-        assert isinstance(self._address, DatabaseURL)  # nothing is written to several indexes
-        return self._address.whole
-
-    def _note(self, job: Job, message: WorkerMessage) -> None:
-        job.state = "waiting" if message.locked else "running"
-        job.error = without_folders(message.locked, self._address)
-        job.progress = message.progress or job.progress
+    def _given_setup(self) -> dict[str, Any]:
+        """The address with its password, and names and addresses of models, for the child process."""
+        names = [name for name in SETUP if name not in ("working_dir", "prompts")]
+        values = {name: getattr(self.setup, name) for name in names}
+        address = self._address
+        whole = address.whole if isinstance(address, DatabaseURL) else str(address)
+        return {**{name: value for name, value in values.items() if value}, "working_dir": whole}
 
     async def _end(self, job: Job, report: dict[str, Json] | None = None, error: str = "") -> None:
         """Store how a job has ended; until then it runs for all who look."""
@@ -540,9 +538,6 @@ class JobQueue:
 
         await self._write(save)
 
-    async def _save(self, job: Job) -> None:
-        await self._write(lambda transaction: transaction.put_job(job.stored()))
-
     async def _write(self, change: Callable[[Transaction], Result]) -> Result:
         """Write, after waiting for other writing processes, so as not to lose an accepted job."""
         while True:
@@ -558,13 +553,6 @@ async def _send(stream: asyncio.StreamWriter, message: object) -> None:
     with contextlib.suppress(ConnectionError):
         stream.write(msgspec.json.encode(message) + b"\n")
         await stream.drain()
-
-
-def _models(setup: Setup) -> dict[str, Any]:
-    """The names and addresses of models in a setup, for the child process."""
-    names = [name for name in SETUP if name not in ("working_dir", "prompts")]
-    values = {name: getattr(setup, name) for name in names}
-    return {name: value for name, value in values.items() if value}
 
 
 @contextlib.asynccontextmanager

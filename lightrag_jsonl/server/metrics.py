@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, generate_latest
@@ -27,11 +28,10 @@ class Metrics:
     """Counters since the start of the server, and gauges with the sizes at the time of reading."""
 
     def __init__(self) -> None:
-        registry = _TotalsRegistry()
-        self._registry = registry
-        self._requests = Counter(
-            "lightrag_requests", "Requests.", ["route", "status"], registry=registry
-        )
+        self._registry = registry = _TotalsRegistry()
+        counter = partial(Counter, registry=registry)
+        gauge = partial(Gauge, registry=registry)
+        self._requests = counter("lightrag_requests", "Requests.", ["route", "status"])
         self._request_seconds = Histogram(
             "lightrag_request_seconds",
             "Seconds from a request to the beginning of its response.",
@@ -39,40 +39,20 @@ class Metrics:
             buckets=LATENCY_BUCKETS,
             registry=registry,
         )
-        self._refused = Counter(
-            "lightrag_refused",
-            "Requests refused by host, origin or token.",
-            ["reason"],
-            registry=registry,
-        )
-        self._questions = Counter(
-            "lightrag_questions", "Questions.", ["index", "mode"], registry=registry
-        )
-        self._questions_shared = Counter(
-            "lightrag_questions_shared",
-            "Questions that joined an equal one which was being answered.",
-            ["index"],
-            registry=registry,
-        )
-        self._model_calls = Counter(
-            "lightrag_model_calls", "Model calls for questions.", ["index"], registry=registry
-        )
-        self._model_tokens = Counter(
-            "lightrag_model_tokens",
-            "Tokens of model calls for questions.",
-            ["index", "kind"],
-            registry=registry,
-        )
-        self._in_flight = Gauge(
-            "lightrag_questions_in_flight", "Questions being answered.", registry=registry
-        )
-        self._jobs = Gauge("lightrag_jobs", "Jobs.", ["index", "state"], registry=registry)
-        self._documents = Gauge(
-            "lightrag_documents", "Documents.", ["index", "state"], registry=registry
-        )
-        self._chunks = Gauge("lightrag_chunks", "Chunks.", ["index"], registry=registry)
-        self._entities = Gauge("lightrag_entities", "Entities.", ["index"], registry=registry)
-        self._relations = Gauge("lightrag_relations", "Relations.", ["index"], registry=registry)
+        refused = "Requests refused by host, origin or token."
+        self._refused = counter("lightrag_refused", refused, ["reason"])
+        self._questions = counter("lightrag_questions", "Questions.", ["index", "mode"])
+        shared = "Questions that joined an equal one which was being answered."
+        self._questions_shared = counter("lightrag_questions_shared", shared, ["index"])
+        self._model_calls = counter("lightrag_model_calls", "Model calls for questions.", ["index"])
+        tokens = "Tokens of model calls for questions."
+        self._model_tokens = counter("lightrag_model_tokens", tokens, ["index", "kind"])
+        self._in_flight = gauge("lightrag_questions_in_flight", "Questions being answered.")
+        self._jobs = gauge("lightrag_jobs", "Jobs.", ["index", "state"])
+        self._documents = gauge("lightrag_documents", "Documents.", ["index", "state"])
+        self._chunks = gauge("lightrag_chunks", "Chunks.", ["index"])
+        self._entities = gauge("lightrag_entities", "Entities.", ["index"])
+        self._relations = gauge("lightrag_relations", "Relations.", ["index"])
 
     def count_request(self, route: str, status: int, seconds: float) -> None:
         """Count a request with the status and the latency of its response."""

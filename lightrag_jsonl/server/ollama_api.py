@@ -119,22 +119,14 @@ async def _answer_in_lines(
 
     def line(text: str, **fields: object) -> dict[str, Any]:
         now = datetime.now(UTC).isoformat()
-        is_done = bool(fields)
-        return {
-            "model": model,
-            "created_at": now,
-            **text_fields(text),
-            "done": is_done,
-            **fields,
-        }
+        head = {"model": model, "created_at": now, **text_fields(text)}
+        return {**head, "done": bool(fields), **fields}
 
     def whole(text: str, answer: Answer) -> dict[str, Any]:
         return line(
             text,
-            done_reason="length" if answer.truncated else "stop",
-            sources=answer.citations,
-            claims=answer.claims,
-            uncited=answer.uncited,
+            done_reason=chat.finish_reason(answer),
+            **chat.evidence_of(answer),
             prompt_eval_count=answer.usage.input_tokens,
             eval_count=answer.usage.output_tokens,
         )

@@ -76,8 +76,8 @@ class CompletionWriter:
         if isinstance(piece, str):
             delta = {"role": "assistant", "content": piece}
             return self._event([{"index": 0, "delta": delta, "finish_reason": None}])
-        last_choice = {"index": 0, "delta": {}, "finish_reason": _finish_reason(piece)}
-        events = self._event([last_choice], **_known(piece))
+        last_choice = {"index": 0, "delta": {}, "finish_reason": chat.finish_reason(piece)}
+        events = self._event([last_choice], **chat.evidence_of(piece))
         if self._with_usage:
             events += self._event([], usage=_token_counts(piece))
         return f"{events}data: [DONE]\n\n"
@@ -85,27 +85,18 @@ class CompletionWriter:
     def whole(self, text: str, answer: Answer) -> dict[str, Any]:
         """The whole text as a completion."""
         message = {"role": "assistant", "content": text}
-        choice = {"index": 0, "message": message, "finish_reason": _finish_reason(answer)}
+        choice = {"index": 0, "message": message, "finish_reason": chat.finish_reason(answer)}
         return {
             **self._fields,
             "object": "chat.completion",
             "choices": [choice],
             "usage": _token_counts(answer),
-            **_known(answer),
+            **chat.evidence_of(answer),
         }
 
     def _event(self, choices: Sequence[dict[str, Any]], **fields: object) -> str:
         chunk = {**self._fields, "object": "chat.completion.chunk", "choices": choices, **fields}
         return chat.stream_part(chat.EVENTS, chunk)
-
-
-def _known(answer: Answer) -> dict[str, object]:
-    """The fields of an answer beside the protocol: the sources, and the verdicts on claims."""
-    return {"sources": answer.citations, "claims": answer.claims, "uncited": answer.uncited}
-
-
-def _finish_reason(answer: Answer) -> str:
-    return "length" if answer.truncated else "stop"
 
 
 def _token_counts(answer: Answer) -> dict[str, int]:

@@ -207,15 +207,12 @@ async def _event_messages(
             async for item in items:
                 if not isinstance(item, answers.Answer):
                     has_ended = has_ended or isinstance(item, events.End)
-                    yield stream_part(EVENTS, _event_message(call, item))
+                    message = without_folders(item.to_message(), call.index.address)
+                    yield stream_part(EVENTS, message)
     except LightRAGError as error:
         if not has_ended:  # it failed before the session began
             failure = {"error": error_message(error, call.indexes), "end_of_session": True}
             yield stream_part(EVENTS, failure)
-
-
-def _event_message(call: Call, event: events.Event) -> dict[str, types.Json]:
-    return without_folders(event.to_message(), call.index.address)
 
 
 def _server_sent_event(name: str, value: object) -> str:

@@ -219,7 +219,9 @@ async def _response(route: Route, request: Request, indexes: Indexes) -> Respons
 
 async def _run_handler(route: Route, request: Request, indexes: Indexes) -> Response:
     """Check a request, run its handler, and make a response of the result."""
-    params = _checked(_query_values(request), route.params, strict=False)
+    lists = {key: request.query_params.getlist(key) for key in request.query_params}
+    values = {key: texts[0] if len(texts) == 1 else texts for key, texts in lists.items()}
+    params = _checked(values, route.params, strict=False)
     body = None
     reads_body = route.body is bytes or route.large
     if route.body is not None and not reads_body:
@@ -235,12 +237,6 @@ async def _run_handler(route: Route, request: Request, indexes: Indexes) -> Resp
         return result
     content = msgspec.json.encode(result, enc_hook=str)
     return Response(content, route.status, media_type="application/json")
-
-
-def _query_values(request: Request) -> dict[str, str | list[str]]:
-    """The parameters in the URL; a repeated parameter is a list."""
-    lists = {key: request.query_params.getlist(key) for key in request.query_params}
-    return {key: values[0] if len(values) == 1 else values for key, values in lists.items()}
 
 
 def _checked(value: object, kind: Any, *, strict: bool = True) -> Any:

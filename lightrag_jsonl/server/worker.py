@@ -145,8 +145,10 @@ async def do_job(
     report: object
     if job.kind == "delete":
         report = await _delete_documents(rag, job.details)
-    elif job.kind == "retry":
-        report = await _retry(rag, progress)
+    elif job.kind == "retry":  # interrupted documents, then failed chunks
+        resumed = await rag.resume(progress=progress)
+        report = resumed if resumed.stopped else await rag.retry(progress=progress)
+        report = {**msgspec.to_builtins(report), "resumed": resumed.documents}
     elif job.kind == "edit":
         report = await edit_graph(rag, msgspec.convert(job.details, GraphEdit))
     elif job.kind == "report":
@@ -172,13 +174,6 @@ async def _delete_documents(rag: AsyncLightRAG, details: Mapping[str, Any]) -> D
         return DeleteReport()
     report = await rag.delete(*present_ids, purge=purge)
     return replace(report, documents=()) if purge else report
-
-
-async def _retry(rag: AsyncLightRAG, progress: Callable[[Progress], None]) -> dict[str, Any]:
-    """Go on with interrupted documents, then extract failed chunks again."""
-    resumed = await rag.resume(progress=progress)
-    report = resumed if resumed.stopped else await rag.retry(progress=progress)
-    return {**msgspec.to_builtins(report), "resumed": resumed.documents}
 
 
 async def _write_reports(rag: AsyncLightRAG, agreed_calls: int) -> dict[str, Any]:

@@ -328,13 +328,9 @@ def _write_files(lines: Sequence[Record], path: Path) -> list[Path]:
     if not lines:
         path.unlink(missing_ok=True)
     files = []
-    starts = range(0, len(lines), MAX_REQUESTS)
-    for number, start in enumerate(starts, 1):
-        file = path
-        if number > 1:
-            file = path.with_stem(f"{path.stem}-{number}")
-        file_lines = lines[start : start + MAX_REQUESTS]
-        file.write_bytes(ENCODER.encode_lines(file_lines))
+    for number, start in enumerate(range(0, len(lines), MAX_REQUESTS), 1):
+        file = path if number == 1 else path.with_stem(f"{path.stem}-{number}")
+        file.write_bytes(ENCODER.encode_lines(lines[start : start + MAX_REQUESTS]))
         files.append(file)
     return files
 
@@ -364,8 +360,7 @@ def _read_line(line: str, results: _Results) -> None:
 def _completion_of_result(record: Record) -> Completion:
     """The completion of a result; `LLMError` gives the reason if there is none."""
     response = record.get("response")
-    if not isinstance(response, dict):
-        response = {"status_code": None}
+    response = response if isinstance(response, dict) else {"status_code": None}
     status = response.get("status_code", 200)
     body = response.get("body")
     if not isinstance(body, dict) or status != 200:

@@ -42,9 +42,13 @@ def copy_index(
             )
         _copy_documents(view, transaction, progress)
         _copy_graph(view, transaction)
-        _copy_settings(view, transaction)
+        settings = view.settings()
+        settings.pop("format", None)  # of each store by itself
+        transaction.put_settings(settings)
         transaction.put_purge_marks(view.purge_marks())
-        _copy_pending(view, transaction)
+        for pending in view.pending():
+            file = view.pending_file(pending.row) if pending.is_file and pending.row else None
+            transaction.put_pending(replace(pending, row=None), file)
         _copy_caches(view, transaction)
         _copy_traces(view, transaction)
         return view.counts()
@@ -56,12 +60,6 @@ def _is_empty(view: StoreView) -> bool:
     settings = view.settings().keys() - OWN_SETTINGS
     traces = view.traces(limit=1)
     return view.counts() == Counts() and not (completions or settings or traces)
-
-
-def _copy_settings(view: StoreView, transaction: Transaction) -> None:
-    settings = view.settings()
-    settings.pop("format", None)  # of each store by itself
-    transaction.put_settings(settings)
 
 
 def _copy_documents(
@@ -119,12 +117,6 @@ def _copy_vectors(
     vectors = view.vectors(kind, ids)
     vectors_by_row = {row: (digests[row], vector) for row, vector in vectors.items()}
     transaction.put_vectors(kind, vectors_by_row)
-
-
-def _copy_pending(view: StoreView, transaction: Transaction) -> None:
-    for pending in view.pending():
-        file = view.pending_file(pending.row) if pending.is_file and pending.row else None
-        transaction.put_pending(replace(pending, row=None), file)
 
 
 def _copy_caches(view: StoreView, transaction: Transaction) -> None:

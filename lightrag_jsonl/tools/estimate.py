@@ -43,18 +43,15 @@ PAGE_WORDS = 350  # of a scanned page
 PICTURE_WORDS = 80  # of a picture on a page
 TOKENS_PER_WORD = 1.4
 RECORDS: dict[ExtractionPrompt, Record] = {
-    "extract-graph": {"type": "entity", "entity_type": "concept", "description": FILLER},
-    "extract-small": {},
-    "agent-kg-extract": {"type": "definition", "definition": FILLER},
-    "extract-with-ontologies": {"type": "entity", "entity_type": "concept"},
-}
-
-
-NUMBERED_FIELDS: dict[ExtractionPrompt, str] = {
-    "extract-graph": "name",
-    "extract-small": "name",
-    "agent-kg-extract": "entity",
-    "extract-with-ontologies": "entity",
+    "extract-graph": {
+        "type": "entity",
+        "name": "",
+        "entity_type": "concept",
+        "description": FILLER,
+    },
+    "extract-small": {"name": ""},
+    "agent-kg-extract": {"type": "definition", "entity": "", "definition": FILLER},
+    "extract-with-ontologies": {"type": "entity", "entity": "", "entity_type": "concept"},
 }
 
 
@@ -94,7 +91,7 @@ class SimulatedLLM:
         self._record = RECORDS[extraction]
         self._lists_names = extraction == "extract-small"
         self._ends_with_counts = extraction == "extract-graph"
-        self._name_field = NUMBERED_FIELDS[extraction]
+        self._name_field = "name" if "name" in self._record else "entity"
         self._count = count
         self._numbers = itertools.count(1)
         self._answers: dict[bytes, Completion] = {}
@@ -120,12 +117,12 @@ class SimulatedLLM:
     def _expected_tokens(self, messages: Sequence[Message], max_tokens: int | None) -> int:
         """The length of an answer, by the fitted rule."""
         question = next(message.content for message in messages if message.role == "user")
+        is_first_turn = all(message.role != "assistant" for message in messages)
         if self._lists_names:
             tokens = max(1, round(NAMES_RATE * self._count(question)))
-            return min(tokens, max_tokens or tokens)
-        is_first_turn = all(message.role != "assistant" for message in messages)
-        rate = FIRST_RATE if is_first_turn else LATER_RATE
-        tokens = round(BASE + rate * self._count(question))
+        else:
+            rate = FIRST_RATE if is_first_turn else LATER_RATE
+            tokens = round(BASE + rate * self._count(question))
         return min(tokens, max_tokens or tokens)
 
     def _request_usage(self, messages: Sequence[Message], output_tokens: int) -> Usage:

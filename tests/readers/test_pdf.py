@@ -75,28 +75,6 @@ def test_columns_are_read_one_after_the_other(across: bool) -> None:
     assert page.split("\n")[1:] == LEFT + RIGHT
 
 
-@pytest.mark.parametrize(("count", "size"), [(3, 9.0), (4, 8.0), (4, 9.9), (5, 8.0)])
-def test_many_narrow_columns_are_read_one_after_the_other(count: int, size: float) -> None:
-    """Drawn line by line across the page, below a title; also if neighbours nearly touch."""
-    words = ["the harbor keeps", "a log of ships or", "of masts and oars", "in its old house"]
-    columns = [
-        [f"{column}{row:02} {words[(row + column) % 4]}" for row in range(16)]
-        for column in range(count)
-    ]
-
-    def draw(canvas: Canvas) -> None:
-        canvas.setFont("Helvetica", 14)
-        canvas.drawString(50, 810, "The Log of the Harbor")
-        canvas.setFont("Helvetica", size)
-        for row in range(16):
-            for column in range(count):
-                canvas.drawString(50 + 490 / count * column, 790 - 14 * row, columns[column][row])
-
-    (page,) = pages(pdf(draw))
-    expected = [line for column in columns for line in column]
-    assert [line.strip() for line in page.split("\n")] == ["The Log of the Harbor", *expected]
-
-
 def test_a_table_of_many_columns_is_read_row_by_row() -> None:
     """Its cells have many lengths, unlike the lines of a text."""
     names = ["Ada Brook", "Ed", "Wilhelmina Stone of Leith", "Una", "Maximilian", "Jo Marsh"]
