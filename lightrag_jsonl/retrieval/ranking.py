@@ -211,7 +211,8 @@ def _hits_by_name(spellings: dict[int, str]) -> Hits:
 def _hits_by_alias(task: SearchTask, named: Ids) -> Hits:
     """Further entities for the named entities, by aliases stated in texts without ambiguity."""
     pairs, certainties = alias_pairs(task, named)
-    rows = np.setdiff1d(pairs[certainties == 1], named)
+    rows = distinct_rows(pairs[certainties == 1].ravel())
+    rows = rows[~np.isin(rows, named)]
     return Hits.of(rows, np.ones(len(rows)), "has another name of an entity named")
 
 
