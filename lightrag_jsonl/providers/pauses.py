@@ -4,7 +4,6 @@ import re
 import time
 from collections.abc import Mapping
 from datetime import datetime
-from email.utils import parsedate_to_datetime
 
 from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.retrying import LONGEST_PAUSE
@@ -104,6 +103,8 @@ def _seconds_until(value: str) -> float | None:
 
 def _seconds_until_date(value: str) -> float | None:
     """The seconds until a date of HTTP or of ISO 8601 (Anthropic's); None for other texts."""
+    from email.utils import parsedate_to_datetime
+
     try:
         date = datetime.fromisoformat(value) if value[4:5] == "-" else parsedate_to_datetime(value)
         return max(0.0, date.timestamp() - time.time())

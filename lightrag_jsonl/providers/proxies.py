@@ -2,7 +2,6 @@
 
 import ipaddress
 from urllib.parse import urlsplit
-from urllib.request import getproxies
 
 from lightrag_jsonl.core.errors import ConfigError
 
@@ -19,6 +18,8 @@ def proxy_for(url: str) -> str | None:
 
     `ConfigError` for a proxy of another kind, or for a SOCKS proxy without the package for it.
     """
+    from urllib.request import getproxies
+
     server = urlsplit(url)
     host = server.hostname or ""
     proxies = getproxies()

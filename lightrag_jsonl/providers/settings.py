@@ -3,7 +3,6 @@
 import difflib
 import json
 import os
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -348,6 +347,8 @@ def _variable_value(variable: str, text: str, kind: Any) -> Any:
 def _file_settings(path: Path) -> dict[str, Any]:
     if not path.is_file():
         return {}
+    import tomllib
+
     try:
         config = tomllib.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:

@@ -28,7 +28,6 @@ from lightrag_jsonl.core.protocols import (
 )
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Chunk, Document, Extraction, Mode, ModelTask
-from lightrag_jsonl.curation.pipeline import CurationPipeline
 from lightrag_jsonl.indexing.chunking import document_pages
 from lightrag_jsonl.indexing.extraction import LLMExtractor, extract_chunk
 from lightrag_jsonl.indexing.incoming import DocumentCutter
@@ -66,6 +65,7 @@ from lightrag_jsonl.tracing.events import Session
 from lightrag_jsonl.tracing.recorder import Listener, Recorder
 
 if TYPE_CHECKING:
+    from lightrag_jsonl.curation.pipeline import CurationPipeline
     from lightrag_jsonl.indexing.loading import Given, UnreadSource
     from lightrag_jsonl.readers.formats import Readers
 
@@ -203,8 +203,10 @@ class Engine:
         )
 
     @cached_property
-    def curation(self) -> CurationPipeline:
+    def curation(self) -> "CurationPipeline":
         """The pipeline of corrections, with the writer of `indexing`."""
+        from lightrag_jsonl.curation.pipeline import CurationPipeline
+
         return CurationPipeline(self.indexing.writer, self.tokenizer, self.language)
 
     @cached_property

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lightrag_jsonl.core.answers import Community
 from lightrag_jsonl.core.claims import Conflict, DatedClaim
@@ -25,15 +25,6 @@ from lightrag_jsonl.core.types import (
     TraceSummary,
 )
 from lightrag_jsonl.core.usage import Usage
-from lightrag_jsonl.curation.duplicates import Duplicate, find_duplicates, groups
-from lightrag_jsonl.curation.edits import Edit
-from lightrag_jsonl.curation.homonyms import Homonym, find_homonyms
-from lightrag_jsonl.curation.review import Review, estimate_review, review
-from lightrag_jsonl.lenses.conflict_review import (
-    ConflictReview,
-    estimate_conflict_review,
-    review_conflicts,
-)
 from lightrag_jsonl.lenses.history import entity_history
 from lightrag_jsonl.providers.model_names import NO_MODEL
 from lightrag_jsonl.providers.offline import HashEmbedder
@@ -52,9 +43,13 @@ from lightrag_jsonl.storage.rows import MILLION, PendingDocument, RelationRow
 from lightrag_jsonl.storage.store import CompletionCache, read, search, write
 from lightrag_jsonl.storage.views import Snapshot, StoreView
 from lightrag_jsonl.tracing import trace as recorded
-from lightrag_jsonl.tracing.export import export_trace
-from lightrag_jsonl.tracing.page import render_page
 from lightrag_jsonl.tracing.rdf import Format, Version
+
+if TYPE_CHECKING:
+    from lightrag_jsonl.curation.duplicates import Duplicate
+    from lightrag_jsonl.curation.homonyms import Homonym
+    from lightrag_jsonl.curation.review import Review
+    from lightrag_jsonl.lenses.conflict_review import ConflictReview
 
 MOST_WEIGHT = 1_000_000  # of a relation made by hand
 ALL_PAIRS = 1 << 40  # a limit that no index reaches
@@ -254,31 +249,39 @@ class Entities:
         return await self._edit("delete", record, by=by, reason=reason)
 
     async def _edit(self, action: EditAction, record: Record, *, by: str, reason: str) -> str:
+        from lightrag_jsonl.curation.edits import Edit
+
         edit = Edit(action=action, record=record, by=by, reason=reason)
         return await self._engine.curation.edit(edit, self._engine.clock.seconds())
 
-    async def duplicates(self, *, limit: int = 100) -> tuple[Duplicate, ...]:
+    async def duplicates(self, *, limit: int = 100) -> "tuple[Duplicate, ...]":
         """Pairs of entities, perhaps the same entity, most likely first, with the evidence."""
+        from lightrag_jsonl.curation.duplicates import find_duplicates
+
         return await search(self._engine.store, partial(find_duplicates, limit=limit))
 
-    async def merge_stated(self) -> tuple[Duplicate, ...]:
+    async def merge_stated(self) -> "tuple[Duplicate, ...]":
         """Merge the `certain` pairs: stated by a text, unambiguous, and without evidence against
         the merge. Returns the pairs; `unmerge` undoes a merge.
         """
         pairs = await self.duplicates(limit=ALL_PAIRS)
         return await self.merge_pairs([pair for pair in pairs if pair.certain])
 
-    async def merge_pairs(self, pairs: Iterable[Duplicate]) -> tuple[Duplicate, ...]:
+    async def merge_pairs(self, pairs: "Iterable[Duplicate]") -> "tuple[Duplicate, ...]":
         """Merge proposed pairs, each group of connected pairs into an entity; returns the pairs."""
+        from lightrag_jsonl.curation.duplicates import groups
+
         merged = tuple(pairs)
         for into, *names in groups(merged):
             await self.merge(names, into=into)
         return merged
 
-    async def homonyms(self, *, limit: int = 100) -> tuple[Homonym, ...]:
+    async def homonyms(self, *, limit: int = 100) -> "tuple[Homonym, ...]":
         """Names with perhaps several bearers, most likely first: types, dates or places of their
         documents contradict each other. `separate` takes the name and the bearers of one.
         """
+        from lightrag_jsonl.curation.homonyms import find_homonyms
+
         return await search(self._engine.store, partial(find_homonyms, limit=limit))
 
     async def separate(self, name: str, bearers: Mapping[str, Iterable[str]]) -> None:
@@ -298,22 +301,30 @@ class Entities:
         """Take the qualifiers off separated names; `NotFoundError` lists names without one."""
         await self._engine.curation.rejoin_names([sanitize(name) for name in names])
 
-    async def estimate_review(self, pairs: Iterable[Duplicate]) -> Usage:
+    async def estimate_review(self, pairs: "Iterable[Duplicate]") -> Usage:
         """The cost of `review`, if no answer is in the cache; `ConfigError` without a model."""
+        from lightrag_jsonl.curation.review import estimate_review
+
         return estimate_review(tuple(pairs), self._engine.client, self._engine.tokenizer.count)
 
-    async def review(self, pairs: Iterable[Duplicate]) -> Review:
+    async def review(self, pairs: "Iterable[Duplicate]") -> "Review":
         """Let the model judge pairs, in batches; `merge_pairs` merges the pairs in `same`."""
+        from lightrag_jsonl.curation.review import review
+
         return await review(tuple(pairs), self._engine.client)
 
     async def estimate_conflict_review(self, conflicts: Iterable[Conflict]) -> Usage:
         """The cost of `review_conflicts`, if no answer is in the cache; `ConfigError` without a model."""
+        from lightrag_jsonl.lenses.conflict_review import estimate_conflict_review
+
         return estimate_conflict_review(
             tuple(conflicts), self._engine.client, self._engine.tokenizer.count
         )
 
-    async def review_conflicts(self, conflicts: Iterable[Conflict]) -> ConflictReview:
+    async def review_conflicts(self, conflicts: Iterable[Conflict]) -> "ConflictReview":
         """Let the model judge pairs of `LightRAG.conflicts`, in batches."""
+        from lightrag_jsonl.lenses.conflict_review import review_conflicts
+
         return await review_conflicts(tuple(conflicts), self._engine.client)
 
 
@@ -407,6 +418,7 @@ class Traces:
         The URI of an entity or predicate is a base (by default `urn:entity:` or `urn:predicate:`)
         followed by the percent-encoded key. Raises `ConfigError` for a base without a scheme.
         """
+        from lightrag_jsonl.tracing.export import export_trace
 
         def write_rdf(view: StoreView) -> str:
             trace = _load_trace(view, trace_id)
@@ -425,6 +437,7 @@ class Traces:
 
     async def page(self, trace_id: str | None) -> str:
         """A trace as a self-contained web page, in the index's language."""
+        from lightrag_jsonl.tracing.page import render_page
 
         def render(view: StoreView) -> str:
             trace = _load_trace(view, trace_id)

@@ -210,7 +210,8 @@ def _hits_by_alias(task: SearchTask, named: Ids) -> Hits:
     (150 questions) @5 77.2 to 74.5, @10 90.8 to 87.5.
     """
     pairs, certainties = alias_pairs(task, named)
-    rows = np.setdiff1d(pairs[certainties == 1], named)
+    rows = distinct_rows(pairs[certainties == 1].ravel())
+    rows = rows[~np.isin(rows, named)]
     return Hits.of(rows, np.ones(len(rows)), "has another name of an entity named")
 
 

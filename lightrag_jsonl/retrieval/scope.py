@@ -172,9 +172,10 @@ def asks_for_overview(view: StoreView, mode: ModePlan, question: str, keywords: 
 def _titles_of_wholes(view: StoreView, folded_question: str) -> list[str]:
     """The titles in a question whose documents have several chunks, or one chunk without the title."""
     ids_by_title: dict[str, list[str]] = defaultdict(list)
-    for label in view.document_labels():
-        if label.title and folded_text(label.title) in folded_question:
-            ids_by_title[label.title].append(label.id)
+    for label in view.document_labels(titled=True):
+        title = label.title or ""
+        if folded_text(title) in folded_question:
+            ids_by_title[title].append(label.id)
     titles: list[str] = []
     for title, ids in ids_by_title.items():
         rows = [report.row for report in view.chunk_reports(ids)]

@@ -6,7 +6,7 @@ Row ids are positive integers, unique for each kind; ids and names for users are
 from collections.abc import Collection, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from lightrag_jsonl.core import types as t
 from lightrag_jsonl.core.dates import first_day, iso_date
@@ -68,8 +68,7 @@ class StoredJob:
     record: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DocumentLabel:
+class DocumentLabel(NamedTuple):
     """What people search a document by."""
 
     id: str

@@ -291,7 +291,7 @@ def _visible_labels(view: StoreView) -> Iterator[DocumentLabel]:
     for label in labels:
         is_partial = label.state == "done" and label.id in refused
         state = "partial" if is_partial else label.state
-        yield replace(label, title=titles_by_id[label.id], state=state)
+        yield label._replace(title=titles_by_id[label.id], state=state)
 
 
 def _waiting_labels(view: StoreView) -> Iterator[DocumentLabel]:

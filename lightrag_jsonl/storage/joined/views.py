@@ -127,11 +127,11 @@ class JoinedReads(StoreView):
     def new_pending_ids(self) -> list[str]:
         return [id for view in self._views for id in view.new_pending_ids()]
 
-    def document_labels(self) -> list[DocumentLabel]:
+    def document_labels(self, *, titled: bool = False) -> list[DocumentLabel]:
         return [
-            replace(label, id=part.id(label.id))
+            label._replace(id=part.id(label.id))
             for part in self.parts
-            for label in part.view.document_labels()
+            for label in part.view.document_labels(titled=titled)
         ]
 
     def existing_ids(self, ids: Collection[str]) -> set[str]:

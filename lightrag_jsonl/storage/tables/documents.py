@@ -138,10 +138,13 @@ class DocumentReads(Tables):
             )
         )
 
-    def document_labels(self) -> list[DocumentLabel]:
-        """What people search a visible document by, in the order of storing."""
-        statement = "SELECT name AS id, title, source, state FROM documents d ORDER BY d.id"
-        return read_as(DocumentLabel, self._execute(statement))
+    def document_labels(self, *, titled: bool = False) -> list[DocumentLabel]:
+        """What people search a visible document by, in the order of storing; only those with a title, if
+        `titled`.
+        """
+        condition = "WHERE title > ''" if titled else ""
+        statement = f"SELECT name, title, source, state FROM documents {condition} ORDER BY id"
+        return list(map(DocumentLabel._make, self._execute(statement)))
 
     def existing_ids(self, ids: Collection[str]) -> set[str]:
         """Those of the ids that belong to a visible or waiting document."""
