@@ -8,13 +8,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
+from operator import attrgetter
 from typing import TYPE_CHECKING, TypeAlias
 
 from lightrag_jsonl.core.cjk import has_cjk
 from lightrag_jsonl.core.languages import Language
 from lightrag_jsonl.core.names import clean_name, folded_text, name_key
 from lightrag_jsonl.core.options import Limits
-from lightrag_jsonl.core.text import clipped
+from lightrag_jsonl.core.text import clipped, words
 from lightrag_jsonl.core.types import (
     UNKNOWN_TYPE,
     EntityMention,
@@ -38,8 +39,18 @@ RecordProblem: TypeAlias = tuple[RejectionReason, str]
 GRAPH_PROMPT = "extract-graph"
 LONGEST_SHOWN_NAME = 80  # characters
 SMALL_PROMPT = "extract-small"  # asks small models for names; sentences of the text tell of them
+PRONOUNS = frozenset(
+    {"I", "You", "He", "She", "It", "We", "They", "Him", "Her", "Them"}
+    | {"我", "你", "您", "他", "她", "它", "我们", "你们", "他们", "她们", "它们", "咱们", "自己"}
+)
+NO_DATES = words(
+    "unknown unspecified none null n/a nil 无 未知 未指定 未提及 不详 不明 空 - – — ? ？"
+)
+PERSONS = frozenset({"person", "人物", "人", UNKNOWN_TYPE})  # "It" is a novel, and "He" helium
 UNNAMED_ENDS = "kept, but the description names neither end of the relation"
 COPIED = "it repeats the example of the prompt, and says nothing of the text"
+ENTITY_FIELDS = attrgetter(*EntityMention.__slots__)
+RELATION_FIELDS = attrgetter(*RelationMention.__slots__)
 
 
 @dataclass
@@ -222,6 +233,8 @@ class MentionCollector:
         type = _plain_text(record.get("entity_type")) or UNKNOWN_TYPE
         if not self.ontology:
             type = type.casefold()
+        if _is_pronoun(name, type):
+            return "empty_name", f"{name!r} is a pronoun, not a name"
         self._keys.add(key)
         self._types.setdefault(key, type)
         mention = EntityMention(
@@ -231,8 +244,8 @@ class MentionCollector:
             grounded=self._is_in_text(key),
             attributes=_attributes(record),
             aliases=self._aliases(record, key) if record.get("aliases") else (),
-            valid_from=_plain_text(record.get("valid_from")),
-            valid_to=_plain_text(record.get("valid_to")),
+            valid_from=_date(record.get("valid_from")),
+            valid_to=_date(record.get("valid_to")),
             quoted=record.get("quoted") is True,
         )
         self.entities[mention] = None
@@ -261,6 +274,9 @@ class MentionCollector:
         keys = tuple(sorted((name_key(source), name_key(target))))
         if keys[0] == keys[1]:
             return "self_relation", f"{source!r} is related to itself"
+        for name in (source, target):
+            if _is_pronoun(name, self._types.get(name_key(name), UNKNOWN_TYPE)):
+                return "empty_name", f"{name!r} is a pronoun, not a name"
         self._keys.add(keys)
         strength = record.get("strength")
         all_keywords = _plain_texts(record.get("keywords"))
@@ -271,8 +287,8 @@ class MentionCollector:
             keywords=keywords,
             description=_plain_text(record.get("description")),
             strength=strength if isinstance(strength, float) else 1.0,
-            valid_from=_plain_text(record.get("valid_from")),
-            valid_to=_plain_text(record.get("valid_to")),
+            valid_from=_date(record.get("valid_from")),
+            valid_to=_date(record.get("valid_to")),
         )
         self.relations[mention] = None
         self._relation_lines.setdefault(mention, line)
@@ -313,12 +329,19 @@ class MentionCollector:
     def _order(self, mention: EntityMention | RelationMention) -> tuple[object, ...]:
         """The first position of the (last) name of a mention, or the end; then the fields."""
         if isinstance(mention, EntityMention):
-            return self._position(mention.name), mention
-        return max(self._position(mention.source), self._position(mention.target)), mention
+            return self._position(mention.name), *ENTITY_FIELDS(mention)
+        position = max(self._position(mention.source), self._position(mention.target))
+        return position, *RELATION_FIELDS(mention)
 
     def _position(self, name: str) -> int:
         position = self._folded.find(name_key(name))
         return position if position >= 0 else len(self._folded)
+
+
+def _is_pronoun(name: str, type: str) -> bool:
+    """Whether a person's name is a pronoun; in capitals, as IT, it is an abbreviation."""
+    form = name.capitalize() if name.islower() else name
+    return type in PERSONS and form in PRONOUNS
 
 
 def graph_records(record: Record) -> Iterator[Record]:
@@ -378,6 +401,12 @@ def _plain_text(value: Json) -> str:
         return ""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return str(value) if is_number else ""
+
+
+def _date(value: Json) -> str:
+    """A date as text; "" for a word that says that there is none."""
+    date = _plain_text(value)
+    return "" if date.rstrip(".").casefold() in NO_DATES else date
 
 
 def _plain_texts(value: Json) -> tuple[str, ...]:

