@@ -22,10 +22,11 @@ pytest.importorskip("uvicorn", reason="needs the extra: pip install '.[server]'"
 import uvicorn
 
 from lightrag_jsonl import AsyncLightRAG, Completion, Message
+from lightrag_jsonl.core.address import Address
 from lightrag_jsonl.providers.settings import Setup
 from lightrag_jsonl.server.app import STATIC, create_app
 from lightrag_jsonl.server.connections import uvicorn_settings
-from lightrag_jsonl.server.indexes import Indexes, ServerLimits
+from lightrag_jsonl.server.indexes import Indexes, Opener, ServerLimits
 from lightrag_jsonl.server.security import Access
 from tests.cli.conftest import process
 from tests.conftest import CHECKOUT
@@ -119,7 +120,7 @@ def serving(
     *folders: Path,
     access: Access | None = None,
     limits: ServerLimits | None = None,
-    opener: Callable[[Path], AsyncLightRAG] | None = None,
+    opener: Opener | None = None,
     setup: Setup | None = None,
     static: Path = STATIC,
     **connections: Any,
@@ -224,8 +225,8 @@ class PacedLLM:
 def serving_model(kb: Path, llm: object, **more: Any) -> Iterator[Running]:
     """A server whose index asks this model."""
 
-    def opener(folder: Path) -> AsyncLightRAG:
-        return AsyncLightRAG(folder, llm=llm)  # type: ignore[arg-type]
+    def opener(address: Address) -> AsyncLightRAG:
+        return AsyncLightRAG(address, llm=llm)  # type: ignore[arg-type]
 
     with serving(kb, opener=opener, **more) as running:
         yield running
