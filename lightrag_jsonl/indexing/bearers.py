@@ -12,11 +12,11 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TypeAlias
 
-from lightrag_jsonl.core.cjk import CJK, has_cjk, simplified
+from lightrag_jsonl.core.cjk import CJK, has_cjk
 from lightrag_jsonl.core.names import folded_text, name_key
 from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.types import UNKNOWN_TYPE, Chunk, EntityMention
-from lightrag_jsonl.indexing.chinese_names import GIVEN, LONGEST, REACH
+from lightrag_jsonl.indexing.chinese_names import LONGEST, REACH
 from lightrag_jsonl.indexing.english_names import CHARACTERS_AROUND, bracketed_names, initials
 from lightrag_jsonl.indexing.name_parts import (
     FAMILY_TITLES,
@@ -25,7 +25,6 @@ from lightrag_jsonl.indexing.name_parts import (
     NameParts,
     same_kind,
 )
-from lightrag_jsonl.providers.offline.chinese import begins_with_surname
 from lightrag_jsonl.providers.offline.common_words import may_be_verb
 from lightrag_jsonl.storage.rows import (
     EntityMentionRow,
@@ -53,6 +52,14 @@ _INITIALS = "".join(sorted({title[0] for title in FAMILY_TITLES}))
 _RELATIVE = pattern_of(
     rf"(?=[{_INITIALS}{_INITIALS.upper()}])\b(?i:{'|'.join(sorted(FAMILY_TITLES))})\.?\s+"
     r"(?:[A-Z][\w.]*\s+)?(?P<name>[A-Z][\w'’-]+)"
+)
+_FAMILY = pattern_of(r"[Tt](?<!\w.)he\s+(?P<name>[A-Z]\w+)s\b")
+_FAMILIES = pattern_of(  # the Hale, Moreau, and Varga families
+    r"(?<![\w'’-])(?P<names>(?:[A-Z][\w'’-]+(?:,\s+(?:and\s+)?|\s+(?:and|&)\s+)){0,8}[A-Z][\w'’-]+)"
+    r"\s(?:family|families|brothers|sisters|siblings|twins|clan|dynasty)\b"
+)
+_CHINESE_FAMILY = pattern_of(
+    rf"(?P<of_house>[{CJK}]{{2,8}})(?:王朝|家族|世家|父子|兄弟|姐妹|夫[妇婦])|(?<=[{CJK}][-－])(?P<second>[{CJK}]{{2,8}})"
 )
 
 
@@ -198,7 +205,7 @@ class _Names:
     texts: Collection[str]
     lower_words: frozenset[str]
     surnames: frozenset[str]  # of people with titles
-    shared_surnames: frozenset[str]  # of relatives in the texts: Mrs. Wilson
+    shared_surnames: frozenset[str]  # of families in the texts
     longer_words: Mapping[
         str, Set[str]
     ]  # the Chinese names with a Chinese name of one word in them
@@ -241,8 +248,6 @@ class _Names:
             if name.may_be_person(surnames):
                 for form in dict.fromkeys(name.short_forms()):
                     by_short_form[form].append(name)
-            if name.given_name:
-                by_short_form[(name.given_name,)].append(name)
             if len(name.words) > 1 and not name.cjk:
                 for letters in initials(name.words):
                     by_acronym[letters].append(name)
@@ -256,11 +261,7 @@ class _Names:
             texts=texts,
             surnames=frozenset(surnames),
             longer_words=_longer_words(names),
-            shared_surnames=frozenset(
-                relative["name"].casefold()
-                for text in texts
-                for relative in _RELATIVE.finditer(text)
-            ),
+            shared_surnames=frozenset(chain.from_iterable(map(_family_names, texts))),
             lower_words=frozenset(chain.from_iterable(map(_LOWER_WORD.findall, texts))),
         )
 
@@ -284,7 +285,6 @@ class _Names:
                 or longer.is_evident_person(self.surnames)
                 or self.is_subject(name)
             )
-            and not self.has_other_surname(name, longer)
         ]
         yield from full_names
         if full_names and len(name.words) == 1:
@@ -302,15 +302,6 @@ class _Names:
         )
         following = (match[1] for text in self.texts for match in place.finditer(text))
         return any(has_cjk(word) or may_be_verb(word) for word in following)
-
-    def has_other_surname(self, name: NameParts, longer: NameParts) -> bool:
-        """Whether a Chinese given name has another surname somewhere in the texts than that of the longer name."""
-        if name.key != longer.given_name:
-            return False
-        place = re.compile(rf"[{CJK}](?={re.escape(name.key)})")
-        before = {char for text in self.texts for char in place.findall(simplified(text))}
-        before.discard(longer.words[0][-GIVEN - 1])
-        return any(begins_with_surname(char + name.key) for char in before)
 
     def is_place(self, name: NameParts) -> bool:
         """Whether something is in or at what has the name: Washington is no person where a text has "in Washington"."""
@@ -367,6 +358,27 @@ def _longer_words(names: Iterable[NameParts]) -> dict[str, set[str]]:
     return longer_words
 
 
+def _family_names(text: str) -> Iterator[str]:
+    """The surnames of which a text has several bearers, and words that are parts of longer names: the Wilcoxes,
+    Mrs. Wilson, the Hale and Moreau families, 巴列奥略王朝, 阿尔萨斯-洛林.
+    """
+    for relative in _RELATIVE.finditer(text):
+        yield relative["name"].casefold()
+    for family in _FAMILY.finditer(text):
+        plural = family["name"].casefold()
+        yield plural
+        yield plural.removesuffix("e")
+    for families in _FAMILIES.finditer(text):
+        yield from families["names"].casefold().replace(",", "").split()
+    if not has_cjk(text):
+        return
+    for match in _CHINESE_FAMILY.finditer(text):
+        if match["of_house"]:
+            yield from (match["of_house"][start:] for start in range(len(match["of_house"])))
+        else:
+            yield from (match["second"][: end + 1] for end in range(len(match["second"])))
+
+
 def _follow_statements(
     targets: dict[str, str],
     names: _Names,
@@ -400,7 +412,8 @@ def _stated_pairs(mentions: Iterable[EntityMentionRow], names: _Names) -> Iterat
             if bearer in names.by_key and alias in names.by_key:
                 yield bearer, alias
     for text in names.texts:
-        yield from _stated_other_names(text, names.by_key)
+        if has_cjk(text):
+            yield from _stated_other_names(text, names.by_key)
         for statement in bracketed_names(text, names.by_key):
             yield statement.bearer, statement.alias
 
@@ -411,8 +424,6 @@ def _stated_other_names(text: str, names: Mapping[str, NameParts]) -> Iterator[t
     Other words that give names are too often misread. What stands in brackets behind a Chinese person may be where
     he works.
     """
-    if not has_cjk(text):
-        return
     folded = folded_text(text)
     for verb in _GIVES_A_NAME.finditer(folded):
         beginning = folded[max(0, verb.start() - REACH) : verb.start()]

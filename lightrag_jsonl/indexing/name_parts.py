@@ -9,12 +9,7 @@ from lightrag_jsonl.core.given_names import GIVEN_NAMES
 from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.stop_words import STOP_WORDS
 from lightrag_jsonl.core.text import words as word_set
-from lightrag_jsonl.indexing.chinese_names import (
-    CHINESE_TITLES,
-    COMPOUND_SURNAMES,
-    GIVEN,
-    surname,
-)
+from lightrag_jsonl.indexing.chinese_names import CHINESE_TITLES, COMPOUND_SURNAMES
 from lightrag_jsonl.indexing.compared_names import (
     CONCEPTS,
     PEOPLE,
@@ -22,7 +17,6 @@ from lightrag_jsonl.indexing.compared_names import (
     UNTYPED,
 )
 from lightrag_jsonl.indexing.english_names import initials
-from lightrag_jsonl.providers.offline.chinese import begins_with_surname
 from lightrag_jsonl.providers.offline.common_words import is_ordinary
 
 # Before a surname: "Mr. Rutherford", "President Lincoln"; "sir" also before a given name.
@@ -132,20 +126,6 @@ class NameParts:
     def has_chinese_title(self) -> bool:
         """Whether the name ends with a title that is none of the words."""
         return self.cjk and _CHINESE_TITLE.search(self.key) is not None
-
-    @property
-    def given_name(self) -> str:
-        """The given name in the full Chinese name of a person, if it may stand alone; else ""."""
-        full_name = "".join(self.words)
-        if (
-            self.kind != "person"
-            or not self.cjk
-            or "·" in self.key
-            or not begins_with_surname(full_name)
-        ):
-            return ""
-        given_name = full_name.removeprefix(surname(full_name))
-        return given_name if GIVEN == len(given_name) < len(full_name) else ""
 
     @property
     def is_proper(self) -> bool:

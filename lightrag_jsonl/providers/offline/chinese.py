@@ -153,7 +153,7 @@ def _segmented_names(segments: Sequence[SegmentedWord]) -> Iterator[Phrase]:
         if is_ordinary_chinese(simplified(name)):
             continue
         is_repeated = counts[name] > 1 and not segment.in_dictionary
-        if type == "person" and not is_repeated and not begins_with_surname(name):
+        if type == "person" and not is_repeated and not _begins_with_surname(name):
             continue
         yield Phrase(
             start=segment.start, end=segment.end, name=name, type=type, sure=type != UNKNOWN_TYPE
@@ -179,7 +179,7 @@ def _with_whole_names(segments: Iterable[SegmentedWord]) -> list[SegmentedWord]:
     return joined
 
 
-def begins_with_surname(name: str) -> bool:
+def _begins_with_surname(name: str) -> bool:
     """Whether a name begins with a Chinese surname, or is a foreign name in parts (·)."""
     plain = simplified(name)
     if "·" in plain or plain[:2] in _DOUBLE_SURNAMES:
