@@ -5,6 +5,7 @@ Pierre Curie is nobody. The mentions of a document get the names of the bearers 
 were written, so that the next extraction, or a person, may decide otherwise.
 """
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
@@ -16,7 +17,7 @@ from lightrag_jsonl.core.names import folded_text, name_key
 from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.types import UNKNOWN_TYPE, Chunk, EntityMention
 from lightrag_jsonl.indexing.chinese_names import LONGEST, REACH
-from lightrag_jsonl.indexing.english_names import bracketed_names, initials
+from lightrag_jsonl.indexing.english_names import CHARACTERS_AROUND, bracketed_names, initials
 from lightrag_jsonl.indexing.name_parts import (
     FAMILY_TITLES,
     SHORTEST_ACRONYM,
@@ -24,6 +25,7 @@ from lightrag_jsonl.indexing.name_parts import (
     NameParts,
     same_kind,
 )
+from lightrag_jsonl.providers.offline.common_words import may_be_verb
 from lightrag_jsonl.storage.rows import (
     EntityMentionRow,
     Mention,
@@ -35,7 +37,12 @@ from lightrag_jsonl.storage.views import StoreView
 
 MentionRows: TypeAlias = tuple[list[EntityMentionRow], list[RelationMentionRow]]
 
-_SHORT_FOR = pattern_of(rf"(?<![^{CJK}\w])[^{CJK}\w]*简称[为為曰是叫作做之：:\s“「『‘\"]*")
+_GIVES_A_NAME = (
+    pattern_of(  # 云港大学（简称云大）; in small letters: 尚恩·菲南（英语：Shane Filan）
+        rf"(?<![^{CJK}\w])[^{CJK}\w]*简称[为為曰是叫作做之：:\s“「『‘\"]*"
+        rf"|(?<=[{CJK}])\s?(?P<bracket>[（(])(?:[{CJK}]{{1,4}}[：:])?\s*(?=[^\W\d_{CJK}])"
+    )
+)
 _ENDS_A_WORD = pattern_of(  # a word that opens a bracket is no bearer: 诺丁汉郡（英文简称Notts）
     rf"(?:\A|(?<![(（])[^{CJK}\w(（]|[的在由])\Z"
 )
@@ -155,6 +162,7 @@ def find_bearers(
 
     The result depends on the set of the mentions and of the texts of chunks. Names with a key in `apart` are no
     short forms, and two names whose keys are a pair in `related` have two bearers: "Quill School" is in "Quill".
+    A name with middle names is the other name of the one without, so that it is the one to be in `apart`.
     """
     names = _Names.of(mentions, texts)
     targets = {name.key: name.key for name in names.by_order}
@@ -165,10 +173,23 @@ def find_bearers(
         if len(ends) != 1 or names.is_common_word(name):
             continue
         (end,) = ends
-        if frozenset((name.key, end)) not in related:
+        is_undone = end in apart and name.is_full_like(names.by_key[end])
+        if not is_undone and frozenset((name.key, end)) not in related:
             targets[name.key] = end
     _follow_statements(targets, names, mentions, apart)
-    return {key: names.by_key[target].name for key, target in targets.items() if target != key}
+    names_by_end: dict[str, list[NameParts]] = defaultdict(list)
+    for key, end in targets.items():
+        names_by_end[end].append(names.by_key[key])
+    bearers = {end: _bearer(names.by_key[end], forms) for end, forms in names_by_end.items()}
+    return {key: bearers[end].name for key, end in targets.items() if bearers[end].key != key}
+
+
+def _bearer(longest: NameParts, forms: Iterable[NameParts]) -> NameParts:
+    """Of the names with given name and surname the most frequent, then the plainest, then the first: most texts
+    leave middle names out.
+    """
+    full_names = [form for form in forms if form.is_full_like(longest)]
+    return min(full_names, key=lambda form: (-form.votes, form.form, form.first), default=longest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +280,11 @@ class _Names:
             if longer.words != name.words
             and longer.order < name.order
             and name.may_be_short_for(longer)
-            and ("person" in (name.kind, longer.kind) or longer.is_evident_person(self.surnames))
+            and (
+                "person" in (name.kind, longer.kind)
+                or longer.is_evident_person(self.surnames)
+                or self.is_subject(name)
+            )
         ]
         yield from full_names
         if full_names and len(name.words) == 1:
@@ -270,6 +295,19 @@ class _Names:
                 if same_kind(name.kind, longer.kind):
                     yield longer
 
+    def is_subject(self, name: NameParts) -> bool:
+        """Whether a verb follows the name somewhere, as the name of somebody who acts; or Chinese words."""
+        place = re.compile(
+            rf"(?:\A|[^\w\s]|[\n\d{CJK}]|\b[a-z]+)\s*{re.escape(name.name)}\s*([a-z]+|[{CJK}])"
+        )
+        following = (match[1] for text in self.texts for match in place.finditer(text))
+        return any(has_cjk(word) or may_be_verb(word) for word in following)
+
+    def is_place(self, name: NameParts) -> bool:
+        """Whether something is in or at what has the name: Washington is no person where a text has "in Washington"."""
+        place = re.compile(rf"\b(?:[Ii]n|[Aa]t|[Nn]ear)\s+{re.escape(name.name)}(?!['’\w])")
+        return any(map(place.search, self.texts))
+
     def may_be_another(self, name: NameParts) -> bool:
         """Whether a name of one word may be that of a relative, or in Chinese a part of another name."""
         if len(name.words) > 1 or name.titles:
@@ -277,7 +315,7 @@ class _Names:
         if name.words[0] in self.shared_surnames:
             return True
         if not name.cjk:
-            return False
+            return not name.kind and self.is_place(name)
         return len(self.longer_words.get(name.words[0], set()) - {name.words[0]}) > 1
 
     def _rivals(self, name: NameParts, *, is_given: bool) -> Iterator[NameParts]:
@@ -374,26 +412,30 @@ def _stated_pairs(mentions: Iterable[EntityMentionRow], names: _Names) -> Iterat
             if bearer in names.by_key and alias in names.by_key:
                 yield bearer, alias
     for text in names.texts:
-        yield from _stated_short_forms(text, names.by_key)
+        if has_cjk(text):
+            yield from _stated_other_names(text, names.by_key)
         for statement in bracketed_names(text, names.by_key):
             yield statement.bearer, statement.alias
 
 
-def _stated_short_forms(text: str, keys: Collection[str]) -> Iterator[tuple[str, str]]:
-    """The names that a Chinese text gives a short form, with this form: 云港大学（简称云大）.
+def _stated_other_names(text: str, names: Mapping[str, NameParts]) -> Iterator[tuple[str, str]]:
+    """The names to which a Chinese text gives a short form, or a Latin name in brackets, with the other name.
 
-    Other words that give names are too often misread.
+    Other words that give names are too often misread. What stands in brackets behind a Chinese person may be where
+    he works.
     """
-    if "简称" not in text:
-        return
     folded = folded_text(text)
-    for verb in _SHORT_FOR.finditer(folded):
+    for verb in _GIVES_A_NAME.finditer(folded):
         beginning = folded[max(0, verb.start() - REACH) : verb.start()]
         befores = [beginning[:start] for start in range(len(beginning))]
         bearers = [beginning[len(before) :] for before in befores if _ENDS_A_WORD.search(before)]
-        short_form = folded[verb.end() : verb.end() + LONGEST]
-        aliases = [short_form[:length] for length in range(len(short_form), 1, -1)]
-        bearer = next((key for key in bearers if key in keys), "")
-        alias = next((key for key in aliases if key in keys), "")
-        if bearer and alias and not folded[verb.end() + len(alias) :][:1].isalnum():
+        bearer = next((key for key in bearers if key in names), "")
+        if not bearer or (verb["bracket"] and names[bearer].kind == "person" and "·" not in bearer):
+            continue
+        longest = LONGEST if not verb["bracket"] else CHARACTERS_AROUND
+        other = folded[verb.end() : verb.end() + longest]
+        aliases = [other[:length] for length in range(len(other), 1, -1)]
+        alias = next((key for key in aliases if key in names), "")
+        following = folded[verb.end() + len(alias) :][:1]
+        if alias and not following.isalnum() and not following.isspace():
             yield bearer, alias

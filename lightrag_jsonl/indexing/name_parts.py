@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from lightrag_jsonl.core.cjk import has_cjk
 from lightrag_jsonl.core.given_names import GIVEN_NAMES
 from lightrag_jsonl.core.patterns import pattern_of
+from lightrag_jsonl.core.stop_words import STOP_WORDS
 from lightrag_jsonl.core.text import words as word_set
 from lightrag_jsonl.indexing.chinese_names import CHINESE_TITLES, COMPOUND_SURNAMES
 from lightrag_jsonl.indexing.compared_names import (
@@ -16,6 +17,7 @@ from lightrag_jsonl.indexing.compared_names import (
     UNTYPED,
 )
 from lightrag_jsonl.indexing.english_names import initials
+from lightrag_jsonl.providers.offline.common_words import is_ordinary
 
 # Before a surname: "Mr. Rutherford", "President Lincoln"; "sir" also before a given name.
 SURNAME_TITLES = word_set(
@@ -46,7 +48,7 @@ _REVERSED = pattern_of(  # "Rutherford, Ernest"
 _LATIN_WORD = pattern_of(r"[^\s,.]+(?:\.(?=[^\s,.]{2})[^\s,.]*)?")
 _SEGMENT = pattern_of(r"[^·•・\s](?:[^·•・]*[^·•・\s])?")  # with the spaces in "从 awk 到 Python"
 _CHINESE_TITLE = pattern_of(f"(?:{'|'.join(sorted(CHINESE_TITLES, key=len, reverse=True))})$")
-_CHINESE_FIRM = pattern_of(r"(?:股份)?(?:有限)?(?:责任)?公司$")
+_CHINESE_FIRM = pattern_of(r"(?:股份)?有限(?:责任)?公司$")
 SHORTEST_ACRONYM = 3  # letters
 _ACRONYM = pattern_of(r"[A-Z]{3,7}")
 _MOST_WORDS = 8  # of a name with short forms
@@ -56,13 +58,14 @@ _MOST_WORDS = 8  # of a name with short forms
 class NameParts:
     """A name of a document: the `words` in lower case without titles, and what else it says.
 
-    `kind` is "person", "place" (also of organizations), "concept", another type, or "" if unknown. `form` counts
-    what the name adds to its words. `votes` is the number of mentions, `first` the position of the first.
+    `kind` is "person", "place" (also of organizations), "concept", another type, or "" if unknown; `type` is the
+    type itself. `form` counts what the name adds to its words. `votes` is the number of mentions, `first` the position of the first.
     """
 
     name: str
     key: str
     kind: str
+    type: str
     votes: int
     first: int
     words: tuple[str, ...] = ()
@@ -70,7 +73,6 @@ class NameParts:
     form: int = 0
     aside: str = ""
     cjk: bool = False
-    is_location: bool = False
 
     @classmethod
     def of(cls, name: str, key: str, type: str, *, votes: int, first: int) -> "NameParts":
@@ -92,6 +94,7 @@ class NameParts:
             name=name,
             key=key,
             kind=kind,
+            type=type.casefold(),
             votes=votes,
             first=first,
             words=words,
@@ -99,7 +102,6 @@ class NameParts:
             form=len(plain) - len("".join(words)),
             aside=aside,
             cjk=cjk,
-            is_location=type.casefold() in ("geo", "place", "location", "地点"),
         )
 
     @property
@@ -145,7 +147,7 @@ class NameParts:
             return False
         if self.kind or "," in self.name:  # "Victoria, Australia" is none for want of a type
             return self.kind == "person"
-        return self.is_evident_person(surnames)
+        return self.is_evident_person(surnames) or self.has_only_rare_words
 
     def is_evident_person(self, surnames: Collection[str]) -> bool:
         """Whether a given name, initials or a title says so, whatever the type."""
@@ -158,9 +160,17 @@ class NameParts:
             or self.words[-1] in surnames
         )
 
+    @property
+    def has_only_rare_words(self) -> bool:
+        """Whether all words are written as names are, and none is an ordinary word: Linus Torvalds."""
+        written = self.name.split()
+        if not all(word[0].isupper() and not word.isupper() for word in written):
+            return False
+        return not any(word in STOP_WORDS or is_ordinary(word) for word in self.words)
+
     def short_forms(self) -> Iterator[tuple[str, ...]]:
         """The words of other names for this person: the surname, the given name, without the number of a
-        king, without middle initials, and with initials.
+        king, without middle names, and with initials.
         """
         words = self.words
         if GENERATIONS.fullmatch(words[-1]) and not self.cjk:
@@ -178,8 +188,7 @@ class NameParts:
         yield (*letters, family)
         yield (letters[0], family)
         yield (given_names[0], *letters[1:], family)
-        if all(len(name) == 1 for name in given_names[1:]):
-            yield (given_names[0], family)
+        yield (given_names[0], family)
 
     def acronym(self) -> str:
         """The name as an acronym, if it is written like one."""
@@ -191,12 +200,18 @@ class NameParts:
             return False
         if self.titles & ROYAL_TITLES:
             return self.words == longer.words[:-1] and bool(GENERATIONS.fullmatch(longer.words[-1]))
-        if (self.kind != "person" or self.cjk) and self.first < longer.first:
+        has_given_name = self.words[0] == longer.words[0]
+        if not has_given_name and (self.kind != "person" or self.cjk) and self.first < longer.first:
             return False  # Freud, and Anna Freud later, are two
-        is_surname = longer.words[-len(self.words) :] == self.words
-        if self.kind != "person" and not is_surname:
-            return False
-        return is_surname or not self.titles & SURNAME_TITLES
+        has_surname = self.words[-1] == longer.words[-1]
+        return has_surname or (self.kind == "person" and not self.titles & SURNAME_TITLES)
+
+    def is_full_like(self, longer: "NameParts") -> bool:
+        """Whether the name has the given name and the surname of a longer one, and no title."""
+        ends = self.words[0], self.words[-1]
+        return (
+            ends == (longer.words[0], longer.words[-1]) and len(self.words) > 1 and not self.titles
+        )
 
     def is_same_as(self, plainer: "NameParts") -> bool:
         """Whether this name, with the words of another, is another spelling of it."""
@@ -209,7 +224,8 @@ class NameParts:
             return False  # King John or Dr. John, and John
         if self.has_chinese_title and not self.kind == plainer.kind == "person":
             return False  # the duke of a place, and the place
-        if plainer.is_location and _CHINESE_FIRM.search(self.key):
+        has_other_type = self.type != plainer.type and UNTYPED.isdisjoint((self.type, plainer.type))
+        if has_other_type and _CHINESE_FIRM.search(self.key):
             return False  # the company of a railway, and the railway
         apart = (self.titles ^ plainer.titles) & APART_TITLES
         return not apart or len(self.words) > 1

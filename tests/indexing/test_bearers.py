@@ -98,6 +98,7 @@ def test_what_cannot_be_decided_stays_apart(names: tuple[str, ...], tmp_path: Pa
         (("约翰", "约翰·坎贝尔"), "约翰·坎贝尔遇见了约翰。"),
         (("海澄公", "海澄"), "海澄公驻守海澄。"),
         (("英文", "YUN"), "云港大学（英文简称YUN）招生。"),
+        (("沈德明", "Norby"), "沈德明（Norby）到会。"),
     ],
 )
 def test_names_of_families_and_parts_of_other_names_stay_apart(
@@ -152,6 +153,53 @@ def test_the_surname_of_a_known_person_needs_no_type(tmp_path: Path) -> None:
     """Where the full name is a person's, whatever the given name."""
     names = (entity("Ruvane Odum"), entity("Odum", kind="unknown"))
     assert nodes(tmp_path, *names) == {"Ruvane Odum": ("Odum",)}
+
+
+@pytest.mark.parametrize(
+    ("names", "text", "joined"),
+    [
+        (("Ruvane Odum", "Odum"), "Ruvane Odum came. In 1999 Odum moved away.", True),
+        (("Ruvane Odum", "Odum"), "芬兰人 Ruvane Odum 来了。Odum 走了。", True),
+        (("Ruvane Odum", "Odum"), "Ruvane Odum came. We saw maps of Odum.", False),
+        (("Ruvane Odum", "Odum"), "Ruvane Odum came. In Odum it rained. Odum was full.", False),
+        (("George Odum", "Odum"), "George Odum came. Odum is far, and we slept in Odum.", False),
+        (("Stone Odum", "Odum"), "Stone Odum came. Odum moved away.", False),
+        (("Ruvane Odum", "Ilse Odum", "Odum"), "Ruvane Odum, Ilse Odum. Odum moved away.", False),
+    ],
+)
+def test_a_last_word_that_acts_is_a_surname(
+    names: tuple[str, ...], text: str, joined: bool, tmp_path: Path
+) -> None:
+    """Of a full name without ordinary words and without a type, where a verb follows the word, and nothing is in it."""
+    found = nodes(tmp_path, *(entity(name, kind="unknown") for name in names), text=text)
+    assert found == ({names[0]: names[1:]} if joined else dict.fromkeys(names, ()))
+
+
+def test_middle_names_are_left_out(tmp_path: Path) -> None:
+    """One bearer with and without them, by the plain name, which other documents have, too."""
+    names = ("George Odum", "George Bem Odum", "Odum")
+    found = nodes(tmp_path, *(entity(name, kind="unknown") for name in names))
+    assert found == {"George Odum": ("George Bem Odum", "Odum")}
+    with LightRAG(tmp_path) as rag:
+        rag.entities.unmerge("George Bem Odum")
+        assert "George Bem Odum" in rag.graph
+    assert problems(tmp_path) == []
+
+
+def test_a_latin_name_in_brackets_is_another_name(tmp_path: Path) -> None:
+    """Of what stands before the brackets in a Chinese text, with the language named or not."""
+    names = ("奇迪·奥卡福", "Chidi Okafor")
+    assert nodes(
+        tmp_path / "1", *map(entity, names), text="奇迪·奥卡福（英语：Chidi Okafor，1931年—）"
+    ) == {names[0]: names[1:]}
+    towns = [entity(name, kind="unknown") for name in ("云港", "Port Yun")]
+    assert nodes(tmp_path / "2", *towns, text="云港（Port Yun）很大。") == {"云港": ("Port Yun",)}
+
+
+def test_a_company_in_word_only_is_not_what_it_is_called_for(tmp_path: Path) -> None:
+    """Linux公司 makes Linux no organization; a legal form adds nothing."""
+    names = [entity("Norbix", kind="unknown"), entity("Norbix公司", kind="组织")]
+    assert len(nodes(tmp_path, *names, text="Norbix 很好。Norbix公司成立了。")) == 2
 
 
 def test_a_common_word_is_no_short_form(tmp_path: Path) -> None:

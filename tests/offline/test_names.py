@@ -70,6 +70,25 @@ def test_a_function_word_in_a_chinese_text_is_no_name() -> None:
     } == {"WHO"}
 
 
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("1991 年，芬兰人 Ruvane\nOdum 写了它。", {"Ruvane Odum"}),
+        ("参见：\nNorbix\nQuillo\n", {"Norbix", "Quillo"}),
+        (
+            "他说：“Praise the Lord. The King heard it. 很好，很好，真的很好。”",
+            {"Praise the Lord", "The King"},
+        ),
+        ("来自 Kai Kangasmäki 和 École 的信，真的很好很好。", {"Kai Kangasmäki", "École"}),
+        ("宇航员A. J. Orne来了，他说这里很好，很好。", {"A. J. Orne"}),
+    ],
+)
+def test_latin_names_in_chinese_texts_are_whole(text: str, found: set[str]) -> None:
+    """Over the break of a line, with accents and initials, and not over the end of a sentence."""
+    assert {name for name in names(text, "zh") if not name[0] > "一"} >= found
+    assert not {"Ruvane", "Odum", "Lord. The King", "Norbix Quillo"} & names(text, "zh")
+
+
 def test_what_something_is_for_belongs_to_its_name_and_not_to_a_place() -> None:
     """A Society for Canals is one name; who left a town for another has two."""
     text = "She led the Orme Society for Canals and left Brevik for Port Elsa in June."

@@ -5,6 +5,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from operator import attrgetter
 
+import regex
+
 from lightrag_jsonl.core.cjk import has_cjk, simplified
 from lightrag_jsonl.core.options import Tagger
 from lightrag_jsonl.core.patterns import pattern_of
@@ -13,20 +15,24 @@ from lightrag_jsonl.core.text import words
 from lightrag_jsonl.core.types import UNKNOWN_TYPE
 from lightrag_jsonl.providers.offline.common_words import is_ordinary_chinese
 from lightrag_jsonl.providers.offline.phrases import (
+    WORD_GAP,
     ContentWord,
     Phrase,
     PhrasesAndWords,
     Spans,
     title_phrases,
+    without_name_lines,
     without_overlap,
 )
 from lightrag_jsonl.providers.offline.segmentation import SegmentedWord, segmented
 from lightrag_jsonl.providers.offline.tagging import tagged_names
 
 _WORK_TITLE = pattern_of(r"《([^《》\n]{1,40})》")
-_LATIN = pattern_of(
-    r"(?<![A-Za-z0-9])(?<![A-Za-z0-9]_)[a-z]*[A-Z][A-Za-z0-9.+&_'’-]*(?:/[A-Z]{1,3}(?= ?\d)[\d.-]*)?"  # GB/T 19001
-    r"(?: (?:of |the |and )*[A-Z0-9][A-Za-z0-9.+&_'’-]*){0,5}"
+_LATIN_REST = r"[\p{Latin}\p{N}.+&_'’-]*"
+_LATIN = regex.compile(
+    rf"(?<![\p{{Latin}}\p{{N}}])(?<![\p{{Latin}}\p{{N}}]_)[a-z]*\p{{Lu}}{_LATIN_REST}"
+    r"(?:/[A-Z]{1,3}(?= ?\d)[\d.-]*)?"  # GB/T 19001
+    rf"(?:{WORD_GAP}(?:(?:of|the|and){WORD_GAP})*[\p{{Lu}}\p{{N}}]{_LATIN_REST}){{0,5}}"
 )
 # The most frequent surnames of China by number of people, but for those that begin common words (阳光);
 # then surnames of 百家姓 that today hardly begin other words.
@@ -55,7 +61,7 @@ def chinese_names(
     else:
         tagged = _segmented_names(_with_whole_names(segmented(text)))
     titles = title_phrases(text, spans) if has_title else ()
-    named = without_overlap([*titles, *_marked_names(text), *tagged])
+    named = without_overlap([*titles, *_marked_names(text, spans), *tagged])
     return without_overlap(read_alike(text, named))
 
 
@@ -123,16 +129,17 @@ def _is_common(text: str) -> bool:
     return text in STOP_WORDS or text[0] in "一二三四五六七八九十两几各每某此其"
 
 
-def _marked_names(text: str) -> Iterator[Phrase]:
-    """Names by written form: works in 《》, words in Latin letters."""
+def _marked_names(text: str, spans: Spans) -> Iterator[Phrase]:
+    """Names by written form: works in 《》, words in Latin letters inside a sentence."""
     for match in _WORK_TITLE.finditer(text):
         yield Phrase(start=match.start(1), end=match.end(1), name=match[1], type="work")
-    for match in _LATIN.finditer(text):
-        name = match[0].rstrip(".-_'’")
-        if len(name) > 1 and (name.isupper() or name.casefold() not in STOP_WORDS):
-            yield Phrase(
-                start=match.start(), end=match.end(), name=name, type=UNKNOWN_TYPE, sure=False
-            )
+    for start, end in without_name_lines(text, spans, _LATIN):
+        for match in _LATIN.finditer(text, start, end):
+            name = " ".join(match[0].split()).rstrip(".-_'’")
+            if len(name) > 1 and (name.isupper() or name.casefold() not in STOP_WORDS):
+                yield Phrase(
+                    start=match.start(), end=match.end(), name=name, type=UNKNOWN_TYPE, sure=False
+                )
 
 
 def _segmented_names(segments: Sequence[SegmentedWord]) -> Iterator[Phrase]:

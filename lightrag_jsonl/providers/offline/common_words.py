@@ -5,7 +5,10 @@ from functools import cache
 from importlib.resources import files
 
 from lightrag_jsonl.core.languages import Language
+from lightrag_jsonl.core.stop_words import STOP_WORDS
+from lightrag_jsonl.core.text import words as word_set
 
+_NO_VERBS = word_set("of and or for in on at from with as the a an to")
 _BEGINS_NO_NAME = "*"  # mark in the English list
 _LEAST_STEM = 3  # characters
 _REGULAR_ENDINGS = (  # of regular forms, and what the word itself has in their place
@@ -29,6 +32,12 @@ def begins_no_name(word: str) -> bool:
     """Whether an English word in lower case, or a base form, is mostly a verb or an adverb."""
     marks = _marks_by_word("en")
     return next((marks[form] for form in _base_forms(word) if form in marks), False)
+
+
+def may_be_verb(word: str) -> bool:
+    """Whether an English word in lower case that follows a name may be the verb of the name."""
+    is_grammatical = word in STOP_WORDS and word not in _NO_VERBS
+    return is_grammatical or word.endswith("ed") or begins_no_name(word)
 
 
 def _base_forms(word: str) -> Iterator[str]:

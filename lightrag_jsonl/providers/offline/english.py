@@ -14,11 +14,13 @@ from lightrag_jsonl.core.text import words as word_set
 from lightrag_jsonl.core.types import UNKNOWN_TYPE
 from lightrag_jsonl.providers.offline.common_words import begins_no_name, is_ordinary
 from lightrag_jsonl.providers.offline.phrases import (
+    WORD_GAP,
     ContentWord,
     Phrase,
     PhrasesAndWords,
     Spans,
     title_phrases,
+    without_name_lines,
     without_overlap,
 )
 
@@ -47,12 +49,11 @@ _CAPITALIZED = (  # St. Mr. J.R.R. or a word; letters may be decomposed
     rf"|\p{{Lu}}{_WORD_LETTER}*)"
     rf"(?:(?:[-–&+_]|['’](?![sS]\b)|\.(?=[a-z]{{2,3}}\b)){_WORD_LETTER}+)*\+{{0,2}}"
 )
-_WORD_GAP = r"(?:[^\S\n]{1,2}|[^\S\n]?\n[^\S\n]?)"  # of one paragraph
-_INNER_WORD = rf"(?:of(?:{_WORD_GAP}the)?|for|de|del|la|le|von|van|der|bin|&)"
+_INNER_WORD = rf"(?:of(?:{WORD_GAP}the)?|for|de|del|la|le|von|van|der|bin|&)"
 _ORDINAL = rf"(?<!\b(?i:{'|'.join(sorted(_DATE_WORDS))})\s)\d{{1,3}}(?:st|nd|rd|th)"  # "5th Avenue"
 _CAPITALIZED_NAME = regex.compile(
-    rf"(?<![\p{{L}}\p{{M}}\p{{N}}'’]|{_WORD_LETTER}_)(?:{_ORDINAL}{_WORD_GAP})?{_CAPITALIZED}"
-    rf"(?:{_WORD_GAP}(?:{_INNER_WORD}{_WORD_GAP})?(?:{_CAPITALIZED}|\d{{1,4}}\b(?![.,]\d)))*"
+    rf"(?<![\p{{L}}\p{{M}}\p{{N}}'’]|{_WORD_LETTER}_)(?:{_ORDINAL}{WORD_GAP})?{_CAPITALIZED}"
+    rf"(?:{WORD_GAP}(?:{_INNER_WORD}{WORD_GAP})?(?:{_CAPITALIZED}|\d{{1,4}}\b(?![.,]\d)))*"
 )
 _YEAR_WITH_ERA = pattern_of(r"\b(?:(?:AD|BC|BCE|CE)\s\d{1,4}|\d{1,4}\s(?:AD|BC|BCE|CE))\b")
 _ENGLISH_WORD = regex.compile(
@@ -83,28 +84,12 @@ def english_names(text: str, spans: Spans, *, has_title: bool = True) -> list[Ph
     A capital shows a name, except where any word has a capital: at the beginning of a sentence,
     after a mark that begins something, such as a colon, and in a heading. A word in such a place is
     a name if it is no ordinary word, or if the text has it with a capital elsewhere more often than
-    without. A name may go on in the next line, but not from a line of nothing else: a heading, or a list.
+    without.
     """
-    spans = [part for start, end in spans for part in _without_name_lines(text, start, end)]
+    spans = list(without_name_lines(text, spans, _CAPITALIZED_NAME))
     titles = title_phrases(text, spans) if has_title else ()
     without_years = _YEAR_WITH_ERA.sub(lambda year: "," * len(year[0]), text)
     return without_overlap([*titles, *_capitalized_names(without_years, spans)])
-
-
-def _without_name_lines(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """A sentence in parts: each line before the last that holds a name and nothing else, and the rest."""
-    part_start = line_start = start
-    while (line_end := text.find("\n", line_start, end)) >= 0:
-        line = text[line_start:line_end].strip()
-        name = _CAPITALIZED_NAME.match(line)
-        if name is not None and name.end() == len(line):
-            if part_start < line_start:
-                yield part_start, line_start
-            yield line_start, line_end
-            part_start = line_end + 1
-        line_start = line_end + 1
-    if part_start < end:
-        yield part_start, end
 
 
 @dataclass(frozen=True, slots=True)

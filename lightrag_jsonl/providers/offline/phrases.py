@@ -4,10 +4,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
+import regex
+
 from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.types import UNKNOWN_TYPE
 
 Spans: TypeAlias = Sequence[tuple[int, int]]
+
+WORD_GAP = r"(?:[^\S\n]{1,2}|[^\S\n]?\n[^\S\n]?)"  # in a pattern: between words of one paragraph
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,28 @@ def without_overlap(phrases: Iterable[Phrase]) -> list[Phrase]:
         elif phrase.end - phrase.start > result[-1].end - result[-1].start:
             result[-1] = phrase
     return result
+
+
+def without_name_lines(
+    text: str, spans: Spans, name: regex.Pattern[str]
+) -> Iterator[tuple[int, int]]:
+    """The sentences in parts: each line before the last that holds a name and nothing else, and the rest.
+
+    So a name goes on in the next line, but not from a line of nothing else: a heading, or a list.
+    """
+    for start, end in spans:
+        part_start = line_start = start
+        while (line_end := text.find("\n", line_start, end)) >= 0:
+            line = text[line_start:line_end].strip()
+            match = name.match(line)
+            if match is not None and match.end() == len(line):
+                if part_start < line_start:
+                    yield part_start, line_start
+                yield line_start, line_end
+                part_start = line_end + 1
+            line_start = line_end + 1
+        if part_start < end:
+            yield part_start, end
 
 
 def title_phrases(text: str, spans: Spans) -> Iterator[Phrase]:

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from lightrag_jsonl.core.cjk import has_cjk
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.patterns import pattern_of
-from lightrag_jsonl.core.stop_words import STOP_WORDS
-from lightrag_jsonl.core.text import words as word_set
-from lightrag_jsonl.providers.offline.common_words import begins_no_name
+from lightrag_jsonl.providers.offline.common_words import may_be_verb
 from lightrag_jsonl.providers.offline.markup import HEADING
 from lightrag_jsonl.providers.offline.phrases import Phrase, Spans
 
@@ -26,11 +24,6 @@ _OPENING = pattern_of(  # what may stand before a subject: nothing, a time, or "
     r"|(?:later|then|soon|afterwards|finally|however),?\s|\d{4}年[^，]{0,8}，?)?",
     re.IGNORECASE,
 )
-_NO_THING = pattern_of(  # "It was known that …"
-    r".{0,40}?\bit\s+(?:is|was|has|had|seems|seemed|appears|appeared|became|turned|took)\b.{0,80}?"
-    r"\b(?:that|to|who|whether|when|until)\b",
-    re.IGNORECASE | re.DOTALL,
-)
 _THINGS = ("place", "organization", "work", "event")  # no person
 _BEFORE_SUBJECT = pattern_of(r"(?:\W|\b(?:the|mr|mrs|ms|dr|sir|lady)\b)*", re.IGNORECASE)
 _LONGEST_PREPOSITION = 12  # characters, with an article
@@ -38,7 +31,6 @@ _OF_PLACE = pattern_of(r"\b(?:in|at|near|from)\s+(?:the\s+)?$|[在于]$", re.IGN
 _AND = pattern_of(r"\s*(?:,|and\b|or\b|&|、|和|与|及)", re.IGNORECASE)
 _BRACKETED = pattern_of(r"\s*\([^()]{0,160}\)|,[^,.;:]{0,120},")  # between a subject and its verb
 _SECOND_WORD = pattern_of(r"\s+([^\W\d_]+)")
-_NO_VERBS = word_set("of and or for in on at from with as the a an to")
 _OWNED = pattern_of(r"[的之]")
 _NEW_PARAGRAPH = pattern_of(r"\n\s*\n|\n\u3000")
 
@@ -144,8 +136,7 @@ def _pronoun_subject(text: str, start: int, end: int, candidate: Phrase | None) 
         return None
     if sort == "person" and candidate.type in _THINGS:
         return None
-    is_dummy = _NO_THING.match(text, start, end) is not None
-    if sort == "thing" and (candidate.type == "person" or is_dummy):
+    if sort == "thing" and candidate.type == "person":
         return None
     return Phrase(
         start=pronoun.start(),
@@ -193,9 +184,7 @@ def _is_subject(text: str, name: Phrase, end: int) -> bool:
     word = _SECOND_WORD.match(text, aside.end() if aside else name.end, end)
     if word is None:
         return False
-    following = word[1].casefold()
-    is_grammatical = following in STOP_WORDS and following not in _NO_VERBS
-    return is_grammatical or begins_no_name(following)
+    return may_be_verb(word[1].casefold())
 
 
 def _is_place_of_event(text: str, name: Phrase) -> bool:
