@@ -65,7 +65,9 @@ HISTORY_SHARE = 0.25  # of the total budget for the conversation
 READING_ROUNDS = 2  # the second one follows names that the first one has found
 SEARCH_TOKENS = 500  # the part of a question used for search; embedders read about as many
 
-Cite: TypeAlias = Callable[[StoreView, str, Context, Sequence[int], Sequence[PlacedQuote]], Cited]
+Cite: TypeAlias = Callable[
+    [StoreView, str, int, Context, Sequence[int], Sequence[PlacedQuote]], Cited
+]
 Check: TypeAlias = Callable[[str, Cited, UsageMeter], Awaitable[Cited]]
 
 
@@ -179,11 +181,12 @@ class QueryPipeline:
             streamed=is_streamed,
         )
         await write_piece("", last=True)  # the lenses see also a citation at the very end
+        written_length = len("".join(pieces))
         for lens in self._telling_lenses(result):
             end = lens.appended(context, "".join(pieces), numbering.numbers)
             await write_piece(end, last=True)
         answer = await self._with_citations(
-            "".join(pieces), numbering, context, param, meter, quotes=written.quotes
+            "".join(pieces), written_length, numbering, context, param, meter, quotes=written.quotes
         )
         if param.ask_again and not is_streamed and _unsupported_claims(answer):
             answer = await self._asked_again(answer, result, param, meter)
@@ -195,6 +198,7 @@ class QueryPipeline:
     async def _with_citations(
         self,
         text: str,
+        written_length: int,
         numbering: CitationNumbering,
         context: Context,
         param: QueryParam,
@@ -202,12 +206,14 @@ class QueryPipeline:
         *,
         quotes: Sequence[PlacedQuote] = (),
     ) -> Answer:
-        """A text as an answer, with its citations and what is known of its claims."""
+        """A text as an answer, with its citations and what is known of its claims; lenses have appended what is
+        behind its first `written_length` characters.
+        """
         prompt_numbers = tuple(numbering.numbers)
         cited = await read(
             self.store,
             lambda view: self.cite(
-                self._visible(view, param), text, context, prompt_numbers, quotes
+                self._visible(view, param), text, written_length, context, prompt_numbers, quotes
             ),
         )
         if self.check is not None:
@@ -244,10 +250,13 @@ class QueryPipeline:
             return answer
         second_numbering = CitationNumbering(context.items)
         text = second_numbering.feed(written, last=True)
+        written_length = len(text)
         for lens in self._telling_lenses(result):
             end = lens.appended(context, text, second_numbering.numbers)
             text += second_numbering.feed(end, last=True)
-        second = await self._with_citations(text, second_numbering, context, param, meter)
+        second = await self._with_citations(
+            text, written_length, second_numbering, context, param, meter
+        )
         is_better = len(_unsupported_claims(second)) < len(_unsupported_claims(answer))
         return second if is_better else answer
 

@@ -29,6 +29,7 @@ CITED_CHUNKS = 5  # an entity or relation is cited by the first so many chunks
 def resolve_citations(
     view: StoreView,
     text: str,
+    written_length: int,
     context: Context,
     prompt_numbers: Sequence[int],
     quotes: Sequence[PlacedQuote] = (),
@@ -39,9 +40,10 @@ def resolve_citations(
     The sentence is in the cited chunk, or in the first stored chunks of a fact. Citation n cites the
     item with the number `prompt_numbers[n - 1]` in the prompt. The claims of one sentence are judged
     by all the passages that its numbers cite. The first numbers of an answer made of `quotes` are theirs: they
-    cite the places that the quotes were cut from, and nothing is judged.
+    cite the places that the quotes were cut from, and nothing is judged. What is behind the first
+    `written_length` characters was appended by this package: only its numbers are resolved.
     """
-    return _Resolver(view, text, context, prompt_numbers, quotes).cited()
+    return _Resolver(view, text, written_length, context, prompt_numbers, quotes).cited()
 
 
 class _Resolver:
@@ -51,11 +53,13 @@ class _Resolver:
         self,
         view: StoreView,
         text: str,
+        written_length: int,
         context: Context,
         prompt_numbers: Sequence[int],
         quotes: Sequence[PlacedQuote],
     ) -> None:
         self._text = text
+        self._written_text = text[:written_length]
         self._claims = citing_claims(text)
         markers = [marker for claim in self._claims for _, marker in claim.markers]
         self._quotes = dict(zip(markers, quotes, strict=False))
@@ -140,7 +144,7 @@ class _Resolver:
         if not chunks:
             return
         number = max(list(self._items), default=0)
-        for start, end in uncited_statements(self._text):
+        for start, end in uncited_statements(self._written_text):
             number += 1
             judgement = self._judgement(start, end, chunks)
             self._windows.append(judgement.window)

@@ -339,7 +339,7 @@ def test_every_quote_is_cited_to_the_place_that_it_was_cut_from(
     quoted = asyncio.run(ExtractiveAnswerer("en").quoted_answer(question, found))
     numbering = CitationNumbering(found.items)
     text = numbering.feed(quoted.text, last=True)
-    cited = resolve_citations(stored({}), text, found, numbering.numbers, quoted.quotes)
+    cited = resolve_citations(stored({}), text, len(text), found, numbering.numbers, quoted.quotes)
 
     assert len(cited.claims) == len(quoted.quotes) and not cited.invented
     for claim, quote in zip(cited.claims, quoted.quotes, strict=True):

@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Iterator, Sequence
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +27,13 @@ from lightrag_jsonl import (
 )
 from lightrag_jsonl.core.errors import SettingsError
 from lightrag_jsonl.core.types import Record
-from lightrag_jsonl.storage.joined.rows import JoinedRows
+from lightrag_jsonl.storage.joined.rows import JoinedRows, joined_entity, joined_relation
 from lightrag_jsonl.storage.joined.views import JoinedReads
 from lightrag_jsonl.storage.views import StoreView
 from lightrag_jsonl.testing import HashEmbedder, Request, ScriptedLLM
 from tests.indexing.libraries import libraries, pending, slow
 from tests.kit import View, entity, index, relation, view
+from tests.storage.contract import sample_entities, sample_relation
 
 MODES = ("naive", "local", "global", "hybrid", "mix")
 FERRIES = (
@@ -483,3 +485,16 @@ def test_an_index_without_vectors_of_names_is_asked_beside_one_with_them(
     with LightRAG([by_rules, tmp_path / "read"][::order]) as several:
         context = several.retrieve("Where were Ines Falk and Lena Merrow?", mode="mix")
         assert {chunk.document_id for chunk in context.chunks} >= {"d1", "d4"}
+
+
+def test_a_field_of_a_part_is_one_of_the_whole() -> None:
+    """A field that a row is given one day must be joined, too; summaries belong to one index."""
+    own = {"summary", "summarized_to", "summarized_mentions", "reversed"}
+    entity_row = replace(sample_entities()[0], edited={"type": "person"})
+    relation_row = replace(sample_relation(), backward=1, edited={"weight": 5})
+    entities = joined_entity(7, "curie", "Curie", [entity_row, entity_row])
+    relations = joined_relation(7, (1, 2), [relation_row, relation_row])
+    unset = type(entities)(id=0, key=""), type(relations)(id=0, low=0, high=0)
+    for joined, empty in zip((entities, relations), unset, strict=True):
+        names = [item.name for item in fields(joined) if item.name not in own]
+        assert [name for name in names if getattr(joined, name) == getattr(empty, name)] == []

@@ -36,7 +36,21 @@ def cited(answer: str, *chunks: Chunk) -> tuple[Citation, ...]:
 
 def resolved(answer: str, context: Context, held: dict[str, Chunk] | None = None) -> Cited:
     """The citations of an answer, under the numbers that its context has."""
-    return resolve_citations(stored(held or {}), answer, context, range(1, context.items + 1))
+    return resolve_citations(
+        stored(held or {}), answer, len(answer), context, range(1, context.items + 1)
+    )
+
+
+def test_what_the_package_appends_is_no_claim() -> None:
+    """Its numbers are resolved; its sentences are not judged, whatever they are."""
+    written = "She moved to Paris in 1891."
+    appended = (
+        "\n\nShelf marks: the first volume stands at 76.9 in the reading room. See radium [1]."
+    )
+    context = Context(chunks=(chunk(ENGLISH),))
+    found = resolve_citations(stored({}), written + appended, len(written), context, [1])
+    assert [(claim.start, claim.end) for claim in found.uncited] == [(0, len(written))]
+    assert [claim.number for claim in found.claims] == [1]
 
 
 @pytest.mark.parametrize(
