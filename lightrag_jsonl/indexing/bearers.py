@@ -5,16 +5,17 @@ Pierre Curie is nobody. The mentions of a document get the names of the bearers 
 were written, so that the next extraction, or a person, may decide otherwise.
 """
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import chain
 from typing import TypeAlias
 
 from lightrag_jsonl.core.cjk import CJK, has_cjk
 from lightrag_jsonl.core.names import folded_text, name_key
 from lightrag_jsonl.core.patterns import pattern_of
+from lightrag_jsonl.core.sentences import sentence_spans
 from lightrag_jsonl.core.types import UNKNOWN_TYPE, Chunk, EntityMention
 from lightrag_jsonl.indexing.chinese_names import LONGEST, REACH
 from lightrag_jsonl.indexing.english_names import CHARACTERS_AROUND, bracketed_names, initials
@@ -37,15 +38,18 @@ from lightrag_jsonl.storage.views import StoreView
 
 MentionRows: TypeAlias = tuple[list[EntityMentionRow], list[RelationMentionRow]]
 
-_GIVES_A_NAME = (
-    pattern_of(  # 云港大学（简称云大）; in small letters: 尚恩·菲南（英语：Shane Filan）
-        rf"(?<![^{CJK}\w])[^{CJK}\w]*简称[为為曰是叫作做之：:\s“「『‘\"]*"
-        rf"|(?<=[{CJK}])\s?(?P<bracket>[（(])(?:[{CJK}]{{1,4}}[：:])?\s*(?=[^\W\d_{CJK}])"
-    )
+_GIVES_A_NAME = pattern_of(  # 云港大学（简称云大）; 尚恩·菲南（英语：Shane Filan）
+    rf"(?<![^{CJK}\w])[^{CJK}\w]*简称[为為曰是叫作做之：:\s“「『‘\"]*"
+    rf"|(?<=[{CJK}])\s?(?P<bracket>[（(])(?:[{CJK}]{{1,4}}[：:])?\s*(?=[^\W\d_{CJK}])"
 )
 _ENDS_A_WORD = pattern_of(  # a word that opens a bracket is no bearer: 诺丁汉郡（英文简称Notts）
     rf"(?:\A|(?<![(（])[^{CJK}\w(（]|[的在由])\Z"
 )
+_NAME = rf"[A-ZÀ-Þ](?:[^\W{CJK}]|['’-])*+"
+_NAME_AND_WORD = pattern_of(  # "Odum came"; of "Ilse Odum came" the whole name
+    rf"(?<![^\W{CJK}])(?P<name>{_NAME}(?:[^\S\n]+{_NAME}){{0,9}}+)\s*(?P<word>[a-z]+|[{CJK}])"
+)
+_PLACE = pattern_of(rf"\b(?:[Ii]n|[Aa]t|[Nn]ear)\s+({_NAME})(?!['’\w])")
 _LOWER_WORD = pattern_of(r"[a-z](?<![\w'’-].)[a-z]*+(?![\w'’-])")
 # A class of first letters before all else, since the engine then finds the places where a word begins.
 _INITIALS = "".join(sorted({title[0] for title in FAMILY_TITLES}))
@@ -192,7 +196,7 @@ def _bearer(longest: NameParts, forms: Iterable[NameParts]) -> NameParts:
     return min(full_names, key=lambda form: (-form.votes, form.form, form.first), default=longest)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Names:
     """The names of a document, in full before short, by key, by words and by short forms."""
 
@@ -280,14 +284,18 @@ class _Names:
             if longer.words != name.words
             and longer.order < name.order
             and name.may_be_short_for(longer)
+            and not (name.is_full_like(longer) and self.stand_together(name, longer))
             and (
                 "person" in (name.kind, longer.kind)
                 or longer.is_evident_person(self.surnames)
-                or self.is_subject(name)
+                or name.name in self.subjects
             )
         ]
+        is_one_word = len(name.words) == 1
+        if full_names and not (name.kind or name.titles) and name.name in self.places:
+            return
         yield from full_names
-        if full_names and len(name.words) == 1:
+        if full_names and is_one_word:
             is_given = all(longer.words[0] == name.words[0] for longer in full_names)
             yield from self._rivals(name, is_given=is_given)
         if len(name.acronym()) >= SHORTEST_ACRONYM:
@@ -295,18 +303,29 @@ class _Names:
                 if same_kind(name.kind, longer.kind):
                     yield longer
 
-    def is_subject(self, name: NameParts) -> bool:
-        """Whether a verb follows the name somewhere, as the name of somebody who acts; or Chinese words."""
-        place = re.compile(
-            rf"(?:\A|[^\w\s]|[\n\d{CJK}]|\b[a-z]+)\s*{re.escape(name.name)}\s*([a-z]+|[{CJK}])"
+    @cached_property
+    def subjects(self) -> frozenset[str]:
+        """The names that a verb follows somewhere, as the names of those who act; or Chinese words."""
+        return frozenset(
+            place["name"]
+            for text in self.texts
+            for place in _NAME_AND_WORD.finditer(text)
+            if has_cjk(place["word"]) or may_be_verb(place["word"])
         )
-        following = (match[1] for text in self.texts for match in place.finditer(text))
-        return any(has_cjk(word) or may_be_verb(word) for word in following)
 
-    def is_place(self, name: NameParts) -> bool:
-        """Whether something is in or at what has the name: Washington is no person where a text has "in Washington"."""
-        place = re.compile(rf"\b(?:[Ii]n|[Aa]t|[Nn]ear)\s+{re.escape(name.name)}(?!['’\w])")
-        return any(map(place.search, self.texts))
+    @cached_property
+    def places(self) -> frozenset[str]:
+        """The names that something is in, at or near: Washington is no person where a text has "in Washington"."""
+        return frozenset(chain.from_iterable(map(_PLACE.findall, self.texts)))
+
+    def stand_together(self, name: NameParts, longer: NameParts) -> bool:
+        """Whether one sentence has both names, as texts tell John Adams from his son John Quincy Adams."""
+        return any(
+            name.name in text[start:end] and longer.name in text[start:end]
+            for text in self.texts
+            if name.name in text and longer.name in text
+            for start, end in sentence_spans(text)
+        )
 
     def may_be_another(self, name: NameParts) -> bool:
         """Whether a name of one word may be that of a relative, or in Chinese a part of another name."""
@@ -315,7 +334,7 @@ class _Names:
         if name.words[0] in self.shared_surnames:
             return True
         if not name.cjk:
-            return not name.kind and self.is_place(name)
+            return False
         return len(self.longer_words.get(name.words[0], set()) - {name.words[0]}) > 1
 
     def _rivals(self, name: NameParts, *, is_given: bool) -> Iterator[NameParts]:

@@ -186,6 +186,15 @@ def test_middle_names_are_left_out(tmp_path: Path) -> None:
     assert problems(tmp_path) == []
 
 
+def test_names_in_one_sentence_have_two_bearers(tmp_path: Path) -> None:
+    """With and without a middle name, as father and son are told apart."""
+    names = [entity(name) for name in ("Tobin Odum", "Tobin Bem Odum")]
+    text = "Tobin Odum left the mill to his son Tobin Bem Odum. Tobin Bem Odum sold it."
+    assert len(nodes(tmp_path / "1", *names, text=text)) == 2
+    text = "Tobin Odum ran the mill. In 1902, Tobin Bem Odum sold it."
+    assert len(nodes(tmp_path / "2", *names, text=text)) == 1
+
+
 def test_a_latin_name_in_brackets_is_another_name(tmp_path: Path) -> None:
     """Of what stands before the brackets in a Chinese text, with the language named or not."""
     names = ("奇迪·奥卡福", "Chidi Okafor")
