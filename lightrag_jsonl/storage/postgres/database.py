@@ -512,4 +512,5 @@ def _copy_tables(
 
 def _schema_text() -> str:
     """The statements that make an empty index."""
-    return files(__package__).joinpath("schema.sql").read_text(encoding="utf-8")
+    schema = files(__package__).joinpath("schema.sql").read_text(encoding="utf-8")
+    return schema.replace("{FORMAT}", str(FORMAT))

@@ -7,7 +7,7 @@ CREATE TABLE settings (
     name text COLLATE "C" PRIMARY KEY,
     value text COLLATE "C" NOT NULL
 );
-INSERT INTO settings VALUES ('format', '17');
+INSERT INTO settings VALUES ('format', '{FORMAT}');
 -- What no document can know: from it the marks in prompts are derived.
 INSERT INTO settings VALUES ('mark_secret', replace(gen_random_uuid()::text, '-', ''));
 

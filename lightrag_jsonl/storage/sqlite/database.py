@@ -363,7 +363,8 @@ def _format(connection: sqlite3.Connection) -> int:
 
 def schema_text() -> str:
     """The statements that make an empty index."""
-    return files(__package__).joinpath("schema.sql").read_text(encoding="utf-8")
+    schema = files(__package__).joinpath("schema.sql").read_text(encoding="utf-8")
+    return schema.replace("{FORMAT}", str(FORMAT))
 
 
 @cache

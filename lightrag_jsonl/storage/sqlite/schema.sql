@@ -3,7 +3,7 @@
 -- written in any order.
 
 CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
-INSERT INTO settings VALUES ('format', '17');
+INSERT INTO settings VALUES ('format', '{FORMAT}');
 -- What no document can know: from it the marks in prompts are derived.
 INSERT INTO settings VALUES ('mark_secret', lower(hex(randomblob(16))));
 
