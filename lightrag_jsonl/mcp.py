@@ -217,9 +217,12 @@ class Tools:
         excerpt = self._tokenizer.truncate(text, max_tokens)
         heading = self._notes["page"].format(title=document_id, page=page, pages=len(pages))
         lines = [heading, "", excerpt]
-        left = len(text) - len(excerpt)
-        if left:
-            lines += ["", self._notes["more"].format(left=left, start=start + len(excerpt))]
+        unshown_count = len(text) - len(excerpt)
+        if unshown_count:
+            lines += [
+                "",
+                self._notes["more"].format(left=unshown_count, start=start + len(excerpt)),
+            ]
         return "\n".join(lines)
 
     async def documents(self, find: str = "", start: Start = 0, max_tokens: Tokens = 4_000) -> str:

@@ -225,15 +225,15 @@ def insert_command(
         return _joined_output(output, _upgraded(rag, setup, yes, max_tokens))
 
 
-def _check_combination(given: Mapping[str, Any]) -> None:
-    """Raise `UsageError` for given options of `insert` that exclude each other."""
-    if given["ray"] and (given["sync"] or given["upgrade"]):
+def _check_combination(options: Mapping[str, Any]) -> None:
+    """Raise `UsageError` for options of `insert` that exclude each other."""
+    if options["ray"] and (options["sync"] or options["upgrade"]):
         raise click.UsageError("--ray cannot be combined with --sync or --upgrade")
-    if given["shard_characters"] and not given["ray"]:
+    if options["shard_characters"] and not options["ray"]:
         raise click.UsageError("--shard-characters belongs to --ray")
-    if given["allow_empty"] and not given["sync"]:
+    if options["allow_empty"] and not options["sync"]:
         raise click.UsageError("--allow-empty belongs to --sync")
-    if given["watch"] and (given["ray"] or given["upgrade"] or given["id"]):
+    if options["watch"] and (options["ray"] or options["upgrade"] or options["id"]):
         raise click.UsageError("--watch cannot be combined with --ray, --upgrade or --id")
 
 

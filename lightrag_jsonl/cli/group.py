@@ -146,9 +146,12 @@ class _Main(_CommandGroup):
 def _emit_error(error: BaseException, as_json: bool) -> None:
     """Print an error, with the usage of the model until then, or an interruption."""
     if isinstance(error, KeyboardInterrupt):
-        code, message, text = "Interrupted", INTERRUPTION, INTERRUPTION
+        code = "Interrupted"
+        message = INTERRUPTION
+        text = INTERRUPTION
     else:
-        code, message = type(error).__name__, one_line(str(error))
+        code = type(error).__name__
+        message = one_line(str(error))
         text = f"Error: {message}"
     usage = error.usage if isinstance(error, LightRAGError) else FREE
     details: dict[str, object] = {"usage": usage} if usage.calls else {}

@@ -222,7 +222,7 @@ def _against(first: _Portrait, second: _Portrait) -> list[Evidence]:
         evidence.append(
             Evidence("types", _both(first.types.values(), second.types.values()), TYPES_SCORE)
         )
-    places, other_places = [set().union(*one.places.values()) for one in (first, second)]
+    places, other_places = [set().union(*bearer.places.values()) for bearer in (first, second)]
     are_people = {"person"} == set(first.types) == set(second.types)
     if are_people and is_apart and _contradicted(places, other_places):
         evidence.append(Evidence("places", _both(places, other_places), WHEREABOUTS_SCORE))

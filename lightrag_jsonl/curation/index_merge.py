@@ -62,7 +62,7 @@ class _MergePlan:
     pending: int = 0
 
 
-SourceDocument: TypeAlias = tuple[SourceIndex, IncomingDocument, DocumentContents]
+MergedDocument: TypeAlias = tuple[SourceIndex, IncomingDocument, DocumentContents]
 
 
 @dataclass(slots=True)
@@ -283,7 +283,7 @@ async def _copy_answers(
     return count
 
 
-def _groups(documents: Iterable[SourceDocument]) -> Iterator[_DocumentGroup]:
+def _groups(documents: Iterable[MergedDocument]) -> Iterator[_DocumentGroup]:
     """The documents in groups of about as many chunks as an insert commits together."""
     group = _DocumentGroup()
     for document in documents:
@@ -297,7 +297,7 @@ def _groups(documents: Iterable[SourceDocument]) -> Iterator[_DocumentGroup]:
 
 def _new_documents(
     documents: Sequence[tuple[SourceIndex, StoredDocument]],
-) -> Iterator[SourceDocument]:
+) -> Iterator[MergedDocument]:
     """The documents with all extracted records."""
     for source, stored in documents:
         contents = document_contents(source.view, stored.id)
@@ -313,7 +313,7 @@ def _new_documents(
 
 def _new_readings(
     unchanged: Sequence[tuple[SourceIndex, StoredDocument]], store: Store
-) -> Iterator[SourceDocument]:
+) -> Iterator[MergedDocument]:
     """What a model has read in a source, of chunks that only rules have read in the store."""
     with store.view() as view:
         rows_by_name = {name: row for row, name in view.chunks_by_rules().items()}

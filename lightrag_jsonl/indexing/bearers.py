@@ -452,8 +452,8 @@ def _stated_other_names(text: str, names: Mapping[str, NameParts]) -> Iterator[t
         if not bearer or (verb["bracket"] and names[bearer].kind == "person" and "·" not in bearer):
             continue
         longest = LONGEST if not verb["bracket"] else CHARACTERS_AROUND
-        other = folded[verb.end() : verb.end() + longest]
-        aliases = [other[:length] for length in range(len(other), 1, -1)]
+        behind = folded[verb.end() : verb.end() + longest]
+        aliases = [behind[:length] for length in range(len(behind), 1, -1)]
         alias = next((key for key in aliases if key in names), "")
         following = folded[verb.end() + len(alias) :][:1]
         if alias and not following.isalnum() and not following.isspace():
