@@ -40,7 +40,7 @@ MentionRows: TypeAlias = tuple[list[EntityMentionRow], list[RelationMentionRow]]
 
 _GIVES_A_NAME = pattern_of(  # 云港大学（简称云大）; 尚恩·菲南（英语：Shane Filan）
     rf"(?<![^{CJK}\w])[^{CJK}\w]*简称[为為曰是叫作做之：:\s“「『‘\"]*"
-    rf"|(?<=[{CJK}])\s?(?P<bracket>[（(])(?:[{CJK}]{{1,4}}[：:])?\s*(?=[^\W\d_{CJK}])"
+    rf"|(?<=[{CJK}])\s?(?P<bracket>[（(])(?P<language>[{CJK}]{{1,3}}[语語文][：:])?\s*(?=[^\W\d_{CJK}])"
 )
 _ENDS_A_WORD = pattern_of(  # a word that opens a bracket is no bearer: 诺丁汉郡（英文简称Notts）
     rf"(?:\A|(?<![(（])[^{CJK}\w(（]|[的在由])\Z"
@@ -440,8 +440,8 @@ def _stated_pairs(mentions: Iterable[EntityMentionRow], names: _Names) -> Iterat
 def _stated_other_names(text: str, names: Mapping[str, NameParts]) -> Iterator[tuple[str, str]]:
     """The names to which a Chinese text gives a short form, or a Latin name in brackets, with the other name.
 
-    Other words that give names are too often misread. What stands in brackets behind a Chinese person may be where
-    he works.
+    Other words that give names are too often misread. What stands in brackets behind a person, or behind what may
+    be one, may be where he works, unless the language is named.
     """
     folded = folded_text(text)
     for verb in _GIVES_A_NAME.finditer(folded):
@@ -449,7 +449,10 @@ def _stated_other_names(text: str, names: Mapping[str, NameParts]) -> Iterator[t
         befores = [beginning[:start] for start in range(len(beginning))]
         bearers = [beginning[len(before) :] for before in befores if _ENDS_A_WORD.search(before)]
         bearer = next((key for key in bearers if key in names), "")
-        if not bearer or (verb["bracket"] and names[bearer].kind == "person" and "·" not in bearer):
+        if not bearer:
+            continue
+        is_sure = verb["language"] or "·" in bearer or names[bearer].kind not in ("", "person")
+        if verb["bracket"] and not is_sure:
             continue
         longest = LONGEST if not verb["bracket"] else CHARACTERS_AROUND
         behind = folded[verb.end() : verb.end() + longest]

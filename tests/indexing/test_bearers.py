@@ -201,8 +201,12 @@ def test_a_latin_name_in_brackets_is_another_name(tmp_path: Path) -> None:
     assert nodes(
         tmp_path / "1", *map(entity, names), text="奇迪·奥卡福（英语：Chidi Okafor，1931年—）"
     ) == {names[0]: names[1:]}
-    towns = [entity(name, kind="unknown") for name in ("云港", "Port Yun")]
+    towns = [entity(name, kind="place") for name in ("云港", "Port Yun")]
     assert nodes(tmp_path / "2", *towns, text="云港（Port Yun）很大。") == {"云港": ("Port Yun",)}
+    unknown = [entity(name, kind="unknown") for name in ("李明", "Norbix")]
+    assert len(nodes(tmp_path / "3", *unknown, text="李明（Norbix）来了。")) == 2
+    assert len(nodes(tmp_path / "4", *unknown, text="李明（任职：Norbix）来了。")) == 2
+    assert len(nodes(tmp_path / "5", *unknown, text="李明（英文：Norbix）来了。")) == 1
 
 
 def test_a_company_in_word_only_is_not_what_it_is_called_for(tmp_path: Path) -> None:
