@@ -127,7 +127,9 @@ class IndexPipeline:
                     sees=self._client.has_model("see"),
                 )
                 try:
-                    report = await insertion.insert(files.read_in(waiting), tolerant=True)
+                    report = await insertion.insert(  # what waits was accepted after the purge
+                        files.read_in(waiting), tolerant=True, restore_purged=True
+                    )
                 except LightRAGError as error:
                     if error.report is not None:
                         error.report = with_unread(error.report, files.unread)
