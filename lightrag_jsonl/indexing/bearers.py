@@ -444,20 +444,22 @@ def _stated_other_names(text: str, names: Mapping[str, NameParts]) -> Iterator[t
     be one, may be where he works, unless the language is named.
     """
     folded = folded_text(text)
-    for verb in _GIVES_A_NAME.finditer(folded):
-        beginning = folded[max(0, verb.start() - REACH) : verb.start()]
+    for statement in _GIVES_A_NAME.finditer(folded):
+        beginning = folded[max(0, statement.start() - REACH) : statement.start()]
         befores = [beginning[:start] for start in range(len(beginning))]
         bearers = [beginning[len(before) :] for before in befores if _ENDS_A_WORD.search(before)]
         bearer = next((key for key in bearers if key in names), "")
         if not bearer:
             continue
-        is_sure = verb["language"] or "·" in bearer or names[bearer].kind not in ("", "person")
-        if verb["bracket"] and not is_sure:
-            continue
-        longest = LONGEST if not verb["bracket"] else CHARACTERS_AROUND
-        behind = folded[verb.end() : verb.end() + longest]
+        longest = LONGEST
+        if statement["bracket"]:
+            longest = CHARACTERS_AROUND
+            is_foreign = "·" in bearer or bool(statement["language"])
+            if names[bearer].kind in ("", "person") and not is_foreign:
+                continue
+        behind = folded[statement.end() : statement.end() + longest]
         aliases = [behind[:length] for length in range(len(behind), 1, -1)]
         alias = next((key for key in aliases if key in names), "")
-        following = folded[verb.end() + len(alias) :][:1]
+        following = folded[statement.end() + len(alias) :][:1]
         if alias and not following.isalnum() and not following.isspace():
             yield bearer, alias
