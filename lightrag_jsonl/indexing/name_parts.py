@@ -48,7 +48,7 @@ _REVERSED = pattern_of(  # "Rutherford, Ernest"
 _LATIN_WORD = pattern_of(r"[^\s,.]+(?:\.(?=[^\s,.]{2})[^\s,.]*)?")
 _SEGMENT = pattern_of(r"[^·•・\s](?:[^·•・]*[^·•・\s])?")  # with the spaces in "从 awk 到 Python"
 _CHINESE_TITLE = pattern_of(f"(?:{'|'.join(sorted(CHINESE_TITLES, key=len, reverse=True))})$")
-_CHINESE_FIRM = pattern_of(r"(?:股份)?有限(?:责任)?公司$")
+_CHINESE_FIRM = pattern_of(r"(?:股份)?(?P<legal_form>有限)?(?:责任)?公司$")
 SHORTEST_ACRONYM = 3  # letters
 _ACRONYM = pattern_of(r"[A-Z]{3,7}")
 _MOST_WORDS = 8  # of a name with short forms
@@ -224,9 +224,11 @@ class NameParts:
             return False  # King John or Dr. John, and John
         if self.has_chinese_title and not self.kind == plainer.kind == "person":
             return False  # the duke of a place, and the place
-        has_other_type = self.type != plainer.type and UNTYPED.isdisjoint((self.type, plainer.type))
-        if has_other_type and _CHINESE_FIRM.search(self.key):
-            return False  # the company of a railway, and the railway
+        firm = _CHINESE_FIRM.search(self.key)
+        if firm and self.type != plainer.type:
+            is_one_untyped = not UNTYPED.isdisjoint((self.type, plainer.type))
+            if not (firm["legal_form"] and is_one_untyped):
+                return False  # the company of a railway, and the railway; Linux公司, and Linux
         apart = (self.titles ^ plainer.titles) & APART_TITLES
         return not apart or len(self.words) > 1
 

@@ -210,9 +210,13 @@ def test_a_latin_name_in_brackets_is_another_name(tmp_path: Path) -> None:
 
 
 def test_a_company_in_word_only_is_not_what_it_is_called_for(tmp_path: Path) -> None:
-    """Linux公司 makes Linux no organization; a legal form adds nothing."""
+    """Linux公司 makes Linux no organization; a legal form adds nothing, nor does the word beside a company."""
     names = [entity("Norbix", kind="unknown"), entity("Norbix公司", kind="组织")]
     assert len(nodes(tmp_path, *names, text="Norbix 很好。Norbix公司成立了。")) == 2
+    names = [entity(name, kind="组织") for name in ("云港", "云港公司")]
+    assert nodes(tmp_path / "2", *names, text="云港很好。云港公司成立了。") == {
+        "云港": ("云港公司",)
+    }
 
 
 def test_a_common_word_is_no_short_form(tmp_path: Path) -> None:

@@ -63,11 +63,12 @@ def test_an_identifier_is_one_name(language: Language) -> None:
 
 
 def test_a_function_word_in_a_chinese_text_is_no_name() -> None:
-    """English words of grammar with a capital name nothing; an abbreviation spelt alike does."""
+    """English words of grammar with a capital in an English phrase name nothing; alone, or spelt out, they do."""
     assert names("他读完了《The long voyage of a small boat》，又向 WHO 写信。", "zh") & {
         "The",
         "WHO",
     } == {"WHO"}
+    assert "Go" in names("他用 Go 语言写了它，Go 很快，真的很好。", "zh")
 
 
 @pytest.mark.parametrize(

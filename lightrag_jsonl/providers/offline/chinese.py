@@ -34,6 +34,7 @@ _LATIN = regex.compile(
     r"(?:/[A-Z]{1,3}(?= ?\d)[\d.-]*)?"  # GB/T 19001
     rf"(?:{WORD_GAP}(?:(?:of|the|and){WORD_GAP})*[\p{{Lu}}\p{{N}}]{_LATIN_REST}){{0,5}}"
 )
+_LATIN_WORD_BEHIND = regex.compile(r"\s*\p{Latin}")  # The | long voyage; not Go | 语言
 # The most frequent surnames of China by number of people, but for those that begin common words (阳光);
 # then surnames of 百家姓 that today hardly begin other words.
 _SURNAMES = frozenset(
@@ -136,7 +137,9 @@ def _marked_names(text: str, spans: Spans) -> Iterator[Phrase]:
     for start, end in without_name_lines(text, spans, _LATIN):
         for match in _LATIN.finditer(text, start, end):
             name = " ".join(match[0].split()).rstrip(".-_'’")
-            if len(name) > 1 and (name.isupper() or name.casefold() not in STOP_WORDS):
+            is_in_a_phrase = _LATIN_WORD_BEHIND.match(text, match.end()) is not None
+            is_function_word = name.casefold() in STOP_WORDS and not name.isupper()
+            if len(name) > 1 and not (is_function_word and is_in_a_phrase):
                 yield Phrase(
                     start=match.start(), end=match.end(), name=name, type=UNKNOWN_TYPE, sure=False
                 )
