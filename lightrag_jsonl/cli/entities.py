@@ -30,6 +30,7 @@ from lightrag_jsonl.storage.store import read
 from lightrag_jsonl.tracing.trace import look_up_sources
 
 ENTITY_COLUMNS: Final = 80  # of the lines of `show`
+NEIGHBOUR_COLUMNS: Final = 24  # of what a relation says, and of the name at its other end
 NO_CONFLICTS: Final = (
     "no contradictions of relations known to have one value at a time\n"
     'name others, such as --functional "born in" (relations list shows the names);\n'
@@ -110,7 +111,7 @@ def show_command(rag: LightRAG, name: str, limit: int) -> CommandOutput:
 
 
 def _neighbour_row(relation: Relation, name: str) -> dict[str, str]:
-    """A relation seen from an end; names mentioned together have no direction."""
+    """A relation seen from an end, with room for its sentence; names mentioned together have no direction."""
     words = ", ".join(relation.keywords)
     is_source = relation.source == name
     if words in ("", *STATING_NOTHING):
@@ -118,8 +119,8 @@ def _neighbour_row(relation: Relation, name: str) -> dict[str, str]:
     else:
         direction = f"{words} →" if is_source else f"← {words}"
     return {
-        "relation": direction,
-        "name": relation.target if is_source else relation.source,
+        "relation": one_line(direction, NEIGHBOUR_COLUMNS),
+        "name": one_line(relation.target if is_source else relation.source, NEIGHBOUR_COLUMNS),
         "sentence": without_bullets(relation.description),
     }
 
