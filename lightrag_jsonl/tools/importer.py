@@ -31,7 +31,7 @@ CHUNKS_FILE = "kv_store_text_chunks.json"
 PART_SEPARATOR = "<SEP>"  # between the parts of a description or of a list of chunks
 QUOTES = "\"'“”"
 NO_FILE = ("", "unknown_source", "no-file-path")
-CHUNK_ENDS = "\ufffd \t\r\n"  # ignored there: from cutting inside a character, or stripping
+CHUNK_ENDS = "\ufeff\ufffd \t\r\n"  # ignored there: a mark of files, and from cutting inside a character, or stripping
 KEYWORD_SEPARATORS = pattern_of("[,，、;；]")
 
 
@@ -234,7 +234,7 @@ class _Conversion:
 
     def _add_document(self, id: str, entry: Record, chunks: Sequence[_ForeignChunk]) -> None:
         """Add a document with each chunk where it occurs in the text, or else as a page."""
-        text = sanitize(str(entry.get("content", "")))
+        text = sanitize(str(entry.get("content", ""))).removeprefix("\ufeff")  # a mark of files
         target = _empty_target(id, entry)
         if text.strip():
             target.pages.append(text)

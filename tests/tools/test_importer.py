@@ -97,6 +97,15 @@ def test_chunks_that_are_not_whole_in_the_text(foreign: Foreign, tmp_path: Path)
         assert graph.nodes[name]["chunk_ids"].count("chunk-") == 1
 
 
+def test_a_mark_of_files_is_no_text(foreign: Foreign, tmp_path: Path) -> None:
+    """U+FEFF at the beginning of a document there is left out, also of the first chunk."""
+    foreign.document("doc-b", "\ufeffAsh fled.", ["\ufeffAsh fled."])
+    with LightRAG(tmp_path / "kb") as rag:
+        report = rag.run(import_index, foreign.write())
+        assert report.stored.chunks == 3 and rag.admin.check() == []
+        assert "\ufeff" not in rag.retrieve("Who fled?").prompt
+
+
 def test_what_has_no_counterpart(foreign: Foreign, tmp_path: Path) -> None:
     """Documents without chunks, chunks without documents, loops, nameless nodes and names that are
     taken are listed; entities and relations without a known chunk get a document of their own.
