@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING, NamedTuple
 from xml.etree.ElementTree import ParseError
 
@@ -18,6 +18,7 @@ from lightrag_jsonl.core.text import digest, sanitize
 from lightrag_jsonl.core.types import UNKNOWN_TYPE, Document, Failure, Record
 from lightrag_jsonl.indexing.progress import ShowProgress
 from lightrag_jsonl.rag import AsyncLightRAG
+from lightrag_jsonl.readers.formats import READERS, file_suffix
 from lightrag_jsonl.storage.rows import PendingDocument
 from lightrag_jsonl.storage.store import read
 from lightrag_jsonl.storage.views import StoreView
@@ -353,8 +354,9 @@ def _empty_target(id: str, entry: Record) -> _Target:
     path = str(entry.get("file_path") or "")
     if path in NO_FILE:
         return _Target(id)
-    file_name = path.replace("\\", "/").rsplit("/", 1)[-1]
-    return _Target(id, title=file_name, source=path)
+    file = PureWindowsPath(path)
+    title = file.stem if file_suffix(file) in READERS else file.name  # as of files read here
+    return _Target(id, title=title, source=path)
 
 
 def _distinct_parts(joined: object) -> tuple[str, ...]:
