@@ -2,7 +2,7 @@
 
 import hmac
 import itertools
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic
 
@@ -18,6 +18,7 @@ from lightrag_jsonl.retrieval.context_writer import (
     as_sentences,
     escaped,
     is_unstated,
+    safe_line,
 )
 from lightrag_jsonl.retrieval.excerpts import content_stems
 from lightrag_jsonl.retrieval.task import Fact, SearchResult
@@ -221,7 +222,7 @@ class ContextSelection:
 
     def _passages(self, budget: int) -> tuple[list[Chunk], int]:
         """The chunks within a budget, in the order of rank, and their tokens. The first that does not fit is
-        shown to the end of a sentence, before shorter ones of lower rank.
+        shown to the end of a sentence, before shorter ones of lower rank; what two neighbours share is shown once.
         """
         chosen: dict[int, Chunk] = {}
         room = budget
@@ -237,7 +238,31 @@ class ContextSelection:
             if cost <= room:
                 chosen[position] = chunk
                 room -= cost
-        return [chosen[position] for position in sorted(chosen)], budget - room
+        chunks = [chosen[position] for position in sorted(chosen)]
+        shown_chunks = [self._without_overlap(chunk, chunks) for chunk in chunks]
+        for chunk, shown_chunk in zip(chunks, shown_chunks, strict=True):
+            if shown_chunk is not chunk:
+                room += chunk_size(chunk, self._tokenizer)
+                room -= chunk_size(shown_chunk, self._tokenizer)
+        return shown_chunks, budget - room
+
+    def _without_overlap(self, chunk: Chunk, others: Iterable[Chunk]) -> Chunk:
+        """A chunk up to the first end of a sentence that the next chunk of the page shows as well."""
+        for other in others:
+            is_same_page = (chunk.document_id, chunk.page) == (other.document_id, other.page)
+            if not (is_same_page and chunk.start < other.start < chunk.end <= other.end):
+                continue
+            overlap_start = other.start - chunk.start
+            sentences = sentence_spans(chunk.text[overlap_start:])
+            if len(sentences) > 1:
+                _, first_end = sentences[0]
+                return self._with_text(chunk, chunk.text[: overlap_start + first_end])
+        return chunk
+
+    def _with_text(self, chunk: Chunk, text: str) -> Chunk:
+        """A chunk with a beginning of its text."""
+        tokens = self._tokenizer.count(text)
+        return replace(chunk, text=text, end=chunk.start + len(text), tokens=tokens)
 
     def _add_lines(
         self,
@@ -261,6 +286,8 @@ class ContextSelection:
             if not description and isinstance(fact, Relation) and is_unstated(fact):
                 continue
             line = self._line(fact, texts, description)
+            if passages and isinstance(fact, Entity) and line.text == safe_line(fact.name):
+                continue  # beside passages, a name alone says nothing
             if total + line.tokens <= room:
                 selected[rank] = line
                 total += line.tokens
@@ -297,10 +324,7 @@ class ContextSelection:
         end = paragraph + ends[-1] if ends else len(text[:paragraph].rstrip())
         if end and self._tokenizer.count(text[:end]) >= LEAST_PASSAGE:
             text = text[:end]
-        if not text.strip():
-            return None
-        tokens = self._tokenizer.count(text)
-        return replace(chunk, text=text, end=chunk.start + len(text), tokens=tokens)
+        return self._with_text(chunk, text) if text.strip() else None
 
 
 def _has_stem(fact: Entity | Relation, stems: Collection[str]) -> bool:

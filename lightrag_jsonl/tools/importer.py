@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING, NamedTuple
 from xml.etree.ElementTree import ParseError
 
@@ -18,6 +18,7 @@ from lightrag_jsonl.core.text import digest, sanitize
 from lightrag_jsonl.core.types import UNKNOWN_TYPE, Document, Failure, Record
 from lightrag_jsonl.indexing.progress import ShowProgress
 from lightrag_jsonl.rag import AsyncLightRAG
+from lightrag_jsonl.readers.formats import READERS, file_suffix
 from lightrag_jsonl.storage.rows import PendingDocument
 from lightrag_jsonl.storage.store import read
 from lightrag_jsonl.storage.views import StoreView
@@ -31,7 +32,7 @@ CHUNKS_FILE = "kv_store_text_chunks.json"
 PART_SEPARATOR = "<SEP>"  # between the parts of a description or of a list of chunks
 QUOTES = "\"'“”"
 NO_FILE = ("", "unknown_source", "no-file-path")
-CHUNK_ENDS = "\ufffd \t\r\n"  # ignored there: from cutting inside a character, or stripping
+CHUNK_ENDS = "\ufeff\ufffd \t\r\n"  # ignored there: a mark of files, and from cutting inside a character, or stripping
 KEYWORD_SEPARATORS = pattern_of("[,，、;；]")
 
 
@@ -234,7 +235,7 @@ class _Conversion:
 
     def _add_document(self, id: str, entry: Record, chunks: Sequence[_ForeignChunk]) -> None:
         """Add a document with each chunk where it occurs in the text, or else as a page."""
-        text = sanitize(str(entry.get("content", "")))
+        text = sanitize(str(entry.get("content", ""))).removeprefix("\ufeff")  # a mark of files
         target = _empty_target(id, entry)
         if text.strip():
             target.pages.append(text)
@@ -353,8 +354,9 @@ def _empty_target(id: str, entry: Record) -> _Target:
     path = str(entry.get("file_path") or "")
     if path in NO_FILE:
         return _Target(id)
-    file_name = path.replace("\\", "/").rsplit("/", 1)[-1]
-    return _Target(id, title=file_name, source=path)
+    file = PureWindowsPath(path)
+    title = file.stem if file_suffix(file) in READERS else file.name  # as of files read here
+    return _Target(id, title=title, source=path)
 
 
 def _distinct_parts(joined: object) -> tuple[str, ...]:

@@ -370,6 +370,40 @@ def test_a_name_alone_is_no_description() -> None:
     assert context.relations[0].description == "Owen sold it"
 
 
+def test_an_entity_of_which_nothing_is_said_is_not_shown_beside_passages() -> None:
+    """A passage has the name already; another name, a type or a value is said. Alone, a name is shown."""
+    said = Entity("Ash", "", "Ash fled.", ("c0",))
+    typed = Entity("Owen", "miller", "", ("c0",))
+    what = Context(entities=(said, typed), chunks=(chunk(0, "Ash fled. Owen stayed."),))
+    context = fitted(what)
+    assert context.entities == (typed,) and context.dropped.entities == 1
+    assert fitted(Context(entities=(Entity("Ash", "", ""),))).prompt.endswith("[1] Ash")
+
+
+def test_what_two_neighbouring_passages_share_is_shown_once() -> None:
+    """The earlier one of a page ends with the sentence in which the later one begins, whichever ranks
+    first; what a passage that was cut does not show stays.
+    """
+    page = "Ash fled. Owen stayed at the mill. Cy left. Dora came."
+    start = page.index("stayed")
+    end = page.index(" Dora")
+    earlier = replace(chunk(0, page[:end]), end=end)
+    later = replace(chunk(1, page[start:]), start=start, end=len(page))
+    for chunks in ((earlier, later), (later, earlier)):
+        context = fitted(Context(chunks=chunks))
+        shown = {one.id: one for one in context.chunks}
+        assert [*shown] == [one.id for one in chunks] and shown["c1"] == later
+        assert shown["c0"].text == "Ash fled. Owen stayed at the mill." in context.prompt
+        assert shown["c0"].end == len(shown["c0"].text)
+        assert context.prompt.count("Cy left.") == 1
+    for other in (
+        replace(later, page=2),
+        replace(later, document_id="e"),
+        replace(later, end=end - 1),
+    ):
+        assert earlier in fitted(Context(chunks=(earlier, other))).chunks
+
+
 def test_of_a_hub_only_what_is_asked_for_is_shown() -> None:
     """Of many texts those with words of the question, in their order, in the prompt and in the item; all
     if the question names the entity, and all of few.

@@ -97,6 +97,27 @@ def test_chunks_that_are_not_whole_in_the_text(foreign: Foreign, tmp_path: Path)
         assert graph.nodes[name]["chunk_ids"].count("chunk-") == 1
 
 
+def test_a_mark_of_files_is_no_text(foreign: Foreign, tmp_path: Path) -> None:
+    """U+FEFF at the beginning of a document there is left out, also of the first chunk."""
+    foreign.document("doc-b", "\ufeffAsh fled.", ["\ufeffAsh fled."])
+    with LightRAG(tmp_path / "kb") as rag:
+        report = rag.run(import_index, foreign.write())
+        assert report.stored.chunks == 3 and rag.admin.check() == []
+        assert "\ufeff" not in rag.retrieve("Who fled?").prompt
+
+
+def test_documents_are_titled_as_files_read_here(foreign: Foreign, tmp_path: Path) -> None:
+    """Without the suffix of a format, so that a question can name the title."""
+    paths = {"C:\\notes\\The Mill.txt": "The Mill", "Version 1.2 of it": "Version 1.2 of it"}
+    for path in paths:
+        foreign.document(path, f"About {path}.", [f"About {path}."])
+        foreign.stores["full_docs"][path] = {"content": f"About {path}.", "file_path": path}
+    with LightRAG(tmp_path / "kb") as rag:
+        rag.run(import_index, foreign.write())
+        titles = {one.source: one.title for one in rag.documents() if one.source}
+    assert titles == paths
+
+
 def test_what_has_no_counterpart(foreign: Foreign, tmp_path: Path) -> None:
     """Documents without chunks, chunks without documents, loops, nameless nodes and names that are
     taken are listed; entities and relations without a known chunk get a document of their own.
