@@ -20,9 +20,7 @@ from lightrag_jsonl.storage.views import Snapshot
 
 # Bounds of the time that a walk takes on a large index.
 CHUNK_LIMITS = (200, 300)  # chunks reached by each of the two hops
-# Mentions or relations: entities with more of them lead no further. And chunks with a whole name: in more
-# of them, each word of the name counts by itself.
-FREQUENT = 200
+FREQUENT = 200  # mentions or relations; entities with more of them lead no further
 
 # The threshold of HippoRAG (NeurIPS 2024). Frozen questions of tests/retrieval: no synonyms, no difference.
 SYNONYM_COSINE = 0.8  # the least cosine of two entities that count as nearly the same
@@ -202,11 +200,8 @@ def chunk_relevance(
 def without_parts_of_names(task: SearchTask, seeds: Seeds) -> Hits:
     """The hits by words, in their order; a word of a name counts only in the chunks with the whole name.
 
-    The more texts there are, the more of them are about others with the same first name, and stand before
-    the second hop. Mix @2/@5/@10, words only, without and with this, half b: popqa-a among 2,120 passages
-    57.0/64.6/67.7, 58.2/67.1/69.0, among 4,700 55.7/64.6/66.5, 57.0/65.8/68.4; 2wiki-101-a among 2,120
-    74.0/89.0/94.0, 72.0/93.0/96.0, alone 68.0/88.0/94.0, 72.0/93.0/96.0; rgb-zh-a 66.2/88.2/92.3,
-    64.9/87.0/91.7.
+    The more texts there are, the more of them are about others with the same first name; without this they
+    stand before the second hop. Where more than `FREQUENT` chunks have the whole name, its words count singly.
     """
     question_words = frozenset(search_terms(task.query.question))
     words_of_names: set[str] = set()
