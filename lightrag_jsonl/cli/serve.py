@@ -72,6 +72,12 @@ def _groups(
 @command(
     click.argument("indexes", nargs=-1, metavar="[INDEX]...", callback=_addresses),
     option(
+        "-w --working-dir folders",
+        "The same as INDEX; may be repeated.",
+        multiple=True,
+        callback=_addresses,
+    ),
+    option(
         "--group groups",
         "Offer several indexes, read only, as one under a NAME: one --group for each.",
         metavar="NAME=INDEX",
@@ -110,6 +116,7 @@ def _groups(
 def serve_command(
     setup: Setup,
     indexes: tuple[Address, ...],
+    folders: tuple[Address, ...],
     groups: tuple[Address, ...],
     host: str,
     port: int,
@@ -148,7 +155,7 @@ def serve_command(
     from lightrag_jsonl.server.security import Access
 
     access = Access(host=host, token=_token(token_file), hosts=hosts)
-    addresses = (*indexes, *groups) or _default_addresses()
+    addresses = (*indexes, *folders, *groups) or _default_addresses()
     for address in addresses:
         _make_index(address, setup)
     limits = ServerLimits(

@@ -24,6 +24,7 @@ from lightrag_jsonl.retrieval.walk_graph import (
     neighborhood,
     sharpened,
     spread,
+    without_parts_of_names,
 )
 from lightrag_jsonl.storage.vector_index import Floats, Ids
 
@@ -111,7 +112,7 @@ def start_weights(task: SearchTask, graph: WalkGraph, seeds: Seeds) -> Floats:
     """
     weights = _shares_of_one(_entity_starts(task, graph, seeds))
     chunks = seeds.chunks[np.isin(seeds.chunks, graph.chunks)]
-    relevance = chunk_relevance(task, seeds, chunks)
+    relevance = chunk_relevance(task, without_parts_of_names(task, seeds), chunks)
     is_near = relevance > 0
     nodes = len(graph.entities) + graph.chunks.searchsorted(chunks[is_near])
     preferences = sharpened(spread(relevance[is_near]))

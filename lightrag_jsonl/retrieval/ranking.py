@@ -305,7 +305,7 @@ def fuse_text_hits(task: SearchTask, seeds: Seeds) -> Hits:
     hits = fuse([seeds.dense, seeds.lexical], task.param.fusion)
     if task.param.fusion != "rrf":
         return hits
-    relevance = chunk_relevance(task, seeds, hits.ids, lexical_weight=1.0)
+    relevance = chunk_relevance(task, seeds.lexical, hits.ids, lexical_weight=1.0)
     by_relevance = np.argsort(-relevance, kind="stable")
     return task.settled("chunk", Hits(hits.ids, relevance, hits.why)[by_relevance])
 

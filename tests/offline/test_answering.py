@@ -209,6 +209,18 @@ def test_the_three_nearest_are_shown_those_with_the_only_name_first() -> None:
     assert "sold" in lines[2]
 
 
+def test_a_word_in_latin_letters_is_the_name_of_a_chinese_question() -> None:
+    """Names of programs are written small: what else was made tells nothing about them."""
+    text = "管理员创建了一个仓库。创建仓库要三分钟。tmate 是林岳的作品。"
+    lines = quoted_lines(answer("谁创建了 tmate？", context(text, facts=False), "zh"))
+
+    assert lines[0] == "tmate 是林岳的作品。 [1]"
+    assert (
+        answer("谁创建了 zellij？", context(text, facts=False), "zh")
+        == "资料中没有找到含有“zellij”的内容。"
+    )
+
+
 def test_a_sentence_under_the_name_counts_as_one_with_the_name() -> None:
     """The title and the headings above belong to each sentence."""
     under = "She was born in Warsaw. She found radium."

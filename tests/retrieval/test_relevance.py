@@ -225,6 +225,27 @@ async def test_two_names_of_many_passages_leave_the_rest_of_the_question_to_deci
 
 
 @pytest.mark.slow
+async def test_others_of_the_same_first_name_stand_behind_the_second_hop(
+    tmp_path: Path, pipelines: Pipelines
+) -> None:
+    """However many passages have a part of the name asked about, what its passage leads to comes before them."""
+    towns = ("Tarn Hollow", "Eastmere", "Quillby", "Norwell", "Stoke Ferris")
+    records = [entity("Mina Corvale"), *map(entity, towns)]
+    text = f"Mina Corvale, a potter, came from {' and lived in '.join(towns)}."
+    documents: list[tuple[Document, list[Record]]] = [(Document(text, id="potter"), records)]
+    documents += [(Document(f"{town} lies on a lake.", id=town), [entity(town)]) for town in towns]
+    for family in ("Arden", "Bexley", "Crane", "Dunmore", "Ellery", "Foss"):
+        for name in (f"Mina {family}", f"{family} Corvale"):
+            documents.append((Document(f"{name} kept a shop.", id=name), [entity(name)]))
+    fill(tmp_path, documents)
+    param = QueryParam(mode="mix", ll_keywords=("Mina Corvale",))
+
+    context = await pipelines(tmp_path).retrieve("Where was Mina Corvale born?", param)
+
+    assert context.chunks[0].document_id == "potter"
+    assert {chunk.document_id for chunk in context.chunks[1:6]} == {*towns}
+
+
 async def test_names_of_frequent_words_lead_on_as_an_index_grows(
     tmp_path: Path, pipelines: Pipelines
 ) -> None:

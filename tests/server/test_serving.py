@@ -237,6 +237,7 @@ def test_token_of_the_environment_is_needed_and_not_logged(kb: Path) -> None:
         (["{kb}", "--host", "0.0.0.0"], "set a token"),
         (["{other}"], "has files, but no index"),
         (["{kb}", "{kb}"], "same name"),
+        (["{kb}", "-w", "{kb}"], "same name"),  # -w is read as with other commands
         (["{kb}", "--token-file", "{short}"], "at least 16"),
     ],
 )

@@ -27,6 +27,7 @@ _CHINESE_FUNCTION_WORD = pattern_of(
     "|".join(sorted(filter(has_cjk, FUNCTION_WORDS), key=len, reverse=True))
 )
 _WORD_OR_DECIMAL = pattern_of(r"\d+(?:[.．]\d+)+|[^\W_]+(?:['’-][^\W_]+)*")
+_LATIN_WORD = pattern_of(r"(?<![a-z0-9])[a-z][a-z0-9_.-]*[a-z0-9](?![a-z0-9])", re.ASCII)
 _FOLLOWING = pattern_of(  # the beginning or end of a question that goes on with another subject
     r"^\W*(?:(?:and|or|but)\b|(?:what|how) about\b|那)|呢\W*$", re.IGNORECASE
 )
@@ -85,9 +86,15 @@ def offline_keywords(question: str, history: Sequence[Message], language: Langua
 
 
 def names_in_question(question: str, language: Language) -> list[str]:
-    """The different names in a question, in order."""
-    sentences = find_sentences(sanitize(question), language, question=True)
-    return _distinct_words([phrase.name for sentence in sentences for phrase in sentence.phrases])
+    """The different names in a question, in order; in Chinese without one, the words in Latin letters
+    ("谁创建了 confd？").
+    """
+    question = sanitize(question)
+    sentences = find_sentences(question, language, question=True)
+    names = [phrase.name for sentence in sentences for phrase in sentence.phrases]
+    if not names and written_in(question, language) == "zh":
+        names = _LATIN_WORD.findall(question)
+    return _distinct_words(names)
 
 
 def _from_history(
