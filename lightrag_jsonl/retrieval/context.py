@@ -162,7 +162,9 @@ class ContextSelection:
             fact_tokens = self._add_facts(
                 entities, relations, certain_chunks, room - self._promised
             )
-        self.chunks, chunk_tokens = self._passages(room - fact_tokens)
+        chunks, chunk_tokens = self._passages(room - fact_tokens)
+        self.chunks, saved_tokens = self._without_overlaps(chunks)
+        chunk_tokens -= saved_tokens
         left_room = room - fact_tokens - chunk_tokens
         fact_tokens += self._add_facts(
             dict(enumerate(self._context.entities)),
@@ -222,7 +224,7 @@ class ContextSelection:
 
     def _passages(self, budget: int) -> tuple[list[Chunk], int]:
         """The chunks within a budget, in the order of rank, and their tokens. The first that does not fit is
-        shown to the end of a sentence, before shorter ones of lower rank; what two neighbours share is shown once.
+        shown to the end of a sentence, before shorter ones of lower rank.
         """
         chosen: dict[int, Chunk] = {}
         room = budget
@@ -238,31 +240,25 @@ class ContextSelection:
             if cost <= room:
                 chosen[position] = chunk
                 room -= cost
-        chunks = [chosen[position] for position in sorted(chosen)]
-        shown_chunks = [self._without_overlap(chunk, chunks) for chunk in chunks]
-        for chunk, shown_chunk in zip(chunks, shown_chunks, strict=True):
-            if shown_chunk is not chunk:
-                room += chunk_size(chunk, self._tokenizer)
-                room -= chunk_size(shown_chunk, self._tokenizer)
-        return shown_chunks, budget - room
+        return [chosen[position] for position in sorted(chosen)], budget - room
 
-    def _without_overlap(self, chunk: Chunk, others: Iterable[Chunk]) -> Chunk:
-        """A chunk up to the first end of a sentence that the next chunk of the page shows as well."""
-        for other in others:
-            is_same_page = (chunk.document_id, chunk.page) == (other.document_id, other.page)
-            if not (is_same_page and chunk.start < other.start < chunk.end <= other.end):
-                continue
-            overlap_start = other.start - chunk.start
-            sentences = sentence_spans(chunk.text[overlap_start:])
-            if len(sentences) > 1:
-                _, first_end = sentences[0]
-                return self._with_text(chunk, chunk.text[: overlap_start + first_end])
-        return chunk
-
-    def _with_text(self, chunk: Chunk, text: str) -> Chunk:
-        """A chunk with a beginning of its text."""
-        tokens = self._tokenizer.count(text)
-        return replace(chunk, text=text, end=chunk.start + len(text), tokens=tokens)
+    def _without_overlaps(self, chunks: Sequence[Chunk]) -> tuple[list[Chunk], int]:
+        """The chunks without what the next chunk of the page shows as well, and the tokens saved."""
+        shown_chunks: list[Chunk] = []
+        saved = 0
+        for chunk in chunks:
+            overlap = shared_end(chunk, chunks)
+            if overlap:
+                tokens = max(self._tokenizer.count(overlap) - JOINT, 0)
+                saved += tokens
+                chunk = replace(
+                    chunk,
+                    text=chunk.text.removesuffix(overlap),
+                    end=chunk.end - len(overlap),
+                    tokens=max(chunk.tokens - tokens, 0),
+                )
+            shown_chunks.append(chunk)
+        return shown_chunks, saved
 
     def _add_lines(
         self,
@@ -324,7 +320,10 @@ class ContextSelection:
         end = paragraph + ends[-1] if ends else len(text[:paragraph].rstrip())
         if end and self._tokenizer.count(text[:end]) >= LEAST_PASSAGE:
             text = text[:end]
-        return self._with_text(chunk, text) if text.strip() else None
+        if not text.strip():
+            return None
+        tokens = self._tokenizer.count(text)
+        return replace(chunk, text=text, end=chunk.start + len(text), tokens=tokens)
 
 
 def _has_stem(fact: Entity | Relation, stems: Collection[str]) -> bool:
@@ -337,6 +336,19 @@ def _has_stem(fact: Entity | Relation, stems: Collection[str]) -> bool:
         names = [fact.source, *fact.keywords, *fact.reverse_keywords, fact.target]
     texts = [" ".join(names), *fact.description.split("\n")]
     return any(not content_stems(text).isdisjoint(stems) for text in texts)
+
+
+def shared_end(chunk: Chunk, others: Iterable[Chunk]) -> str:
+    """The sentences at the end of a chunk that the next chunk of the page has as well, but for the one in
+    which that begins.
+    """
+    for other in others:
+        is_same_page = (chunk.document_id, chunk.page) == (other.document_id, other.page)
+        if is_same_page and chunk.start < other.start < chunk.end <= other.end:
+            overlap = chunk.text[other.start - chunk.start :]
+            sentences = sentence_spans(overlap)
+            return overlap[sentences[0][1] :] if sentences else ""
+    return ""
 
 
 def chunk_size(chunk: Chunk, tokenizer: Tokenizer) -> int:
