@@ -25,7 +25,7 @@ from benchmarks.instant.material import write, write_parts
 from benchmarks.instant.worker import Figures, run_part
 from benchmarks.tables import line
 from lightrag_jsonl import IndexOptions, LightRAG
-from lightrag_jsonl.core.types import Mode
+from lightrag_jsonl.core.modes import Mode
 
 MODES: tuple[Mode, ...] = ("naive", "local", "global", "hybrid", "mix")
 RECALL_AT = (2, 5, 10)

@@ -14,6 +14,7 @@ from lightrag_jsonl.core.citation_markers import (
 from lightrag_jsonl.core.claims import Conflict
 from lightrag_jsonl.core.display import html_table, with_short_repr, without_bullets, without_marks
 from lightrag_jsonl.core.languages import FIXED_WORDS, FixedWords, known_language
+from lightrag_jsonl.core.modes import Mode
 from lightrag_jsonl.core.names import nfkc_casefold
 from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.text import clipped_at_mark, clipped_at_word
@@ -23,7 +24,6 @@ from lightrag_jsonl.core.types import (
     Entity,
     Excerpt,
     Kind,
-    Mode,
     Relation,
     relation_rows,
 )

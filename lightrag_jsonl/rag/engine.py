@@ -15,6 +15,7 @@ from lightrag_jsonl.core.answers import Reading
 from lightrag_jsonl.core.context_window import ContextWindow, context_tokens, fitted_options
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.languages import known_language
+from lightrag_jsonl.core.modes import Mode
 from lightrag_jsonl.core.options import IndexOptions, ReadMode
 from lightrag_jsonl.core.protocols import (
     LLM,
@@ -27,7 +28,7 @@ from lightrag_jsonl.core.protocols import (
     Tokenizer,
 )
 from lightrag_jsonl.core.text import sanitize
-from lightrag_jsonl.core.types import Chunk, Document, Extraction, Mode, ModelTask
+from lightrag_jsonl.core.types import Chunk, Document, Extraction, ModelTask
 from lightrag_jsonl.indexing.chunking import document_pages
 from lightrag_jsonl.indexing.extraction import LLMExtractor, extract_chunk
 from lightrag_jsonl.indexing.incoming import DocumentCutter

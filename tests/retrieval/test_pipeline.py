@@ -12,11 +12,11 @@ import pytest
 from lightrag_jsonl import LightRAG
 from lightrag_jsonl.core.answers import Keywords
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.core.modes import GRAPH_MODES, MODES
+from lightrag_jsonl.core.modes import GRAPH_MODES, MODES, Mode
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.text import digest
-from lightrag_jsonl.core.types import Document, Message, Mode
+from lightrag_jsonl.core.types import Document, Message
 from lightrag_jsonl.testing import HashEmbedder, ScriptedLLM
 from tests.kit import entity, index, relation, rows_of
 from tests.processes import run_python

@@ -11,8 +11,7 @@ import pytest
 
 from lightrag_jsonl import AsyncLightRAG, LightRAG, QueryParam
 from lightrag_jsonl.core.errors import LLMError, NotFoundError
-from lightrag_jsonl.core.modes import MODES
-from lightrag_jsonl.core.types import Mode
+from lightrag_jsonl.core.modes import MODES, Mode
 from lightrag_jsonl.testing import ScriptedLLM
 from lightrag_jsonl.tracing.events import AnswerChunk, Answered, End, Event, SelectionMade
 from lightrag_jsonl.tracing.trace import assemble_trace
