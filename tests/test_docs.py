@@ -279,18 +279,15 @@ async def test_the_tools_for_agents_offer_every_mode(tmp_path: Path) -> None:
         ("README.zh.md", "导出：", "；"),
         ("docs/guide.md", "`rag.admin.export(path)`, writes ", "\n"),
         ("docs/guide.zh.md", "`rag.admin.export(path)` 可写出 ", "\n"),
-        ("docs/migration.md", '`rag.admin.export("graph.csv")` |', "\n"),
-        ("docs/migration.zh.md", '`rag.admin.export("graph.csv")` |', "\n"),
     ],
 )
-def test_a_page_names_every_format_of_exports(name: str, start: str, end: str) -> None:
-    """The formats of exports that pages name are those of the table of suffixes."""
-    text = between(CHECKOUT / name, start, end)
-    named = {SUFFIXES[suffix] for suffix in SUFFIX.findall(text)}
-    if "migration" in name:
-        named.add("csv")
+def test_a_page_names_formats_of_exports(name: str, start: str, end: str) -> None:
+    """By suffixes of the table: the guide all formats, the README what it will."""
+    named = SUFFIX.findall(between(CHECKOUT / name, start, end))
 
-    assert named == set(SUFFIXES.values())
+    assert set(named) <= set(SUFFIXES)
+    if "guide" in name:
+        assert {SUFFIXES[suffix] for suffix in named} == set(SUFFIXES.values())
 
 
 def test_the_help_of_export_names_every_format() -> None:
@@ -299,16 +296,6 @@ def test_the_help_of_export_names_every_format() -> None:
 
     assert {SUFFIXES.get(suffix) for suffix in SUFFIX.findall(text)} >= set(SUFFIXES.values())
     assert f"[{'|'.join(get_args(GraphFormat))}]" in text
-
-
-@pytest.mark.parametrize("name", ["guide.md", "guide.zh.md"])
-def test_the_guide_names_every_command(name: str) -> None:
-    """Its list holds exactly the commands of the command line."""
-    commands = between(DOCS / name, "`insert · query", "`")
-
-    assert sorted(f"insert · query{commands}".replace("\n", " ").split(" · ")) == sorted(
-        main.commands
-    )
 
 
 @pytest.mark.parametrize("heading", ["tool", "工具"])
