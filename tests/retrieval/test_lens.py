@@ -40,7 +40,8 @@ class ShelfMarks(Lens):
 
     def appended(self, context: Context, text: str, cited: Collection[int]) -> str:
         """A line for each cited document."""
-        ids = [context.chunks[number - 1].document_id for number in sorted(cited)]
+        numbered = enumerate(context.chunks, start=1)
+        ids = [chunk.document_id for number, chunk in numbered if number in cited]
         marks = context.found[MARKS]
         lines = [f"Shelf {marks[id]}: {id}" for id in dict.fromkeys(ids) if id in marks]
         return "\n\n" + "\n".join(lines) if lines else ""
