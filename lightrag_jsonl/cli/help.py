@@ -35,14 +35,14 @@ class Topic:
 
 def _formats_text() -> str:
     """The formats of files with their suffixes, first those that need no extra."""
-    plain = [format for format in FILE_FORMATS if not format.needs_extra]
-    others = [format for format in FILE_FORMATS if format.needs_extra]
+    without_extra = [format for format in FILE_FORMATS if not format.needs_extra]
+    with_extra = [format for format in FILE_FORMATS if format.needs_extra]
     return f"""\
 Read without an extra:
-{_format_definitions(plain)}
+{_format_definitions(without_extra)}
 
 With the extra `files` (pip install '.[files]'):
-{_format_definitions(others)}
+{_format_definitions(with_extra)}
 
 Also: each file in a {" or ".join(UNPACKERS)}, each line of a .jsonl as a document, all of
 these compressed (.gz), and {", ".join(OLD_FORMATS)} where LibreOffice is installed.
@@ -103,7 +103,7 @@ What was paid for until a limit is kept: the same command goes on from there.
         summary="exit statuses, and errors as JSON",
         text="""\
 Exit status: 0 done; 1 an error; 2 wrong usage of the command line; 3 some of
-the texts could not be read (the others were); 130 interrupted; 141 the output
+the texts could not be read (the with_extra were); 130 interrupted; 141 the output
 was closed. With --json, an error is one JSON object on stderr, {"error":
 {"code", "message"}}; the code is the name of the Python exception, or
 "Interrupted".

@@ -177,7 +177,7 @@ class Context:
     shows. `listing` is the list that the question asks for, if the graph has records for one: `has_records`
     is false for a graph that rules alone have read. `as_of` is the date that the question is about, or "". `claim_dates` says of lines of descriptions when they hold.
     `conflicts` are contradictions between two of the passages. `reading` is what a model has read for
-    this question, in an index that is read when it is asked. `found` is what further lenses found, by the
+    this question, in an index that is read when it is asked. `findings` are those of further lenses, by the
     name of the lens.
     """
 
@@ -205,7 +205,7 @@ class Context:
     conflicts: tuple[Conflict, ...] = ()
     has_records: bool = True
     reading: Reading = Reading()
-    found: Mapping[str, Any] = field(default_factory=dict)
+    findings: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def empty(self) -> bool:

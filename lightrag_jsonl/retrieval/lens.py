@@ -39,7 +39,7 @@ class Lens:
         return task
 
     def find(self, task: SearchTask, result: SearchResult) -> SearchResult | None:
-        """The result with the findings of the lens, in `Context.found`; None if there are none."""
+        """The result with the findings of the lens, in `Context.findings`; None if there are none."""
         return None
 
     def fitted(self, context: Context) -> Context:

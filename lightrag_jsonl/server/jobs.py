@@ -501,8 +501,8 @@ class JobQueue:
         """The address with its password, and names and addresses of models, for the child process."""
         names = [name for name in SETUP if name not in ("working_dir", "prompts")]
         values = {name: getattr(self.setup, name) for name in names}
-        given = {name: value for name, value in values.items() if value}
-        return {**given, "working_dir": address_with_password(self._address)}
+        setup_values = {name: value for name, value in values.items() if value}
+        return {**setup_values, "working_dir": address_with_password(self._address)}
 
     async def _end(self, job: Job, report: dict[str, Json] | None = None, error: str = "") -> None:
         """Store how a job has ended; until then it runs for all who look."""

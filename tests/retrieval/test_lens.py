@@ -31,18 +31,20 @@ class ShelfMarks(Lens):
         }
         if not marks:
             return None
-        return replace(result, context=replace(context, found={**context.found, MARKS: marks}))
+        return replace(
+            result, context=replace(context, findings={**context.findings, MARKS: marks})
+        )
 
     def section(self, context: Context) -> Section | None:
         """The marks in the prompt."""
-        marks = context.found[MARKS]
+        marks = context.findings[MARKS]
         return Section("Shelf marks:", [f"- {id}: {mark}" for id, mark in marks.items()])
 
     def appended(self, context: Context, text: str, cited: Collection[int]) -> str:
         """A line for each cited document."""
         numbered = enumerate(context.chunks, start=1)
         ids = [chunk.document_id for number, chunk in numbered if number in cited]
-        marks = context.found[MARKS]
+        marks = context.findings[MARKS]
         lines = [f"Shelf {marks[id]}: {id}" for id in dict.fromkeys(ids) if id in marks]
         return "\n\n" + "\n".join(lines) if lines else ""
 
@@ -58,7 +60,7 @@ def test_a_lens_needs_a_class_and_a_row(tmp_path: Path, monkeypatch: pytest.Monk
         ship = rag.query("Where does the Halcyon sail?")
         radium = rag.query("What glows in the dark?")
 
-    assert ship.context.found == {MARKS: {"ship": "VM 15"}}
+    assert ship.context.findings == {MARKS: {"ship": "VM 15"}}
     assert ship.context.prompt.endswith("Shelf marks:\n- ship: VM 15")
     assert ship.text.endswith("\n\nShelf VM 15: ship")
-    assert radium.citations and not radium.context.found and "helf" not in radium.context.prompt
+    assert radium.citations and not radium.context.findings and "helf" not in radium.context.prompt
