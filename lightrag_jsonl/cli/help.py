@@ -50,10 +50,10 @@ these compressed (.gz), and {", ".join(OLD_FORMATS)} where LibreOffice is instal
 
 
 def _format_definitions(formats: Iterable[FileFormat]) -> str:
-    return _definitions((format.names[0], " ".join(format.suffixes)) for format in formats)
+    return _definition_list((format.names[0], " ".join(format.suffixes)) for format in formats)
 
 
-def _definitions(rows: Iterable[tuple[str, str]]) -> str:
+def _definition_list(rows: Iterable[tuple[str, str]]) -> str:
     formatter = click.HelpFormatter(width=HELP_COLUMNS)
     with formatter.indentation():
         formatter.write_dl([*rows])
@@ -126,7 +126,7 @@ def help_command(words: tuple[str, ...]) -> CommandOutput:
     page = _command_page(words)
     if words:
         return CommandOutput(page)
-    topics = _definitions((f"help {name}", topic.summary) for name, topic in TOPICS.items())
+    topics = _definition_list((f"help {name}", topic.summary) for name, topic in TOPICS.items())
     return CommandOutput(f"{page}\n\nTopics:\n{topics}")
 
 
@@ -154,4 +154,4 @@ def _topic_page(topic: Topic) -> str:
         assert isinstance(parameter, click.Option)
         parameter.hidden = False
         records.append(parameter.get_help_record(click.Context(main)) or ("", ""))
-    return f"{topic.text}\nOptions:\n{_definitions(records)}"
+    return f"{topic.text}\nOptions:\n{_definition_list(records)}"
