@@ -8,6 +8,7 @@ from msgspec import Meta, Struct
 from starlette.exceptions import HTTPException
 
 from lightrag_jsonl.core.errors import ConfigError, LLMError
+from lightrag_jsonl.core.languages import Language
 from lightrag_jsonl.core.modes import DEFAULT_MODE, MODES, Mode
 from lightrag_jsonl.core.protocols import LLM
 from lightrag_jsonl.core.types import Message
@@ -40,7 +41,7 @@ class SettingsBody(Struct):
 
     `may_set_model` and `may_set_language` say whether a request may change these settings now. `modes`
     are the modes of questions, the default first, and `formats` the formats of files that are read:
-    each with its name in English and in Chinese.
+    each with its name by language.
     """
 
     llm: str
@@ -49,8 +50,8 @@ class SettingsBody(Struct):
     embedder: str
     may_set_model: bool
     may_set_language: bool
-    modes: dict[Mode, tuple[str, str]]
-    formats: list[tuple[str, str]]
+    modes: dict[Mode, dict[Language, str]]
+    formats: list[dict[Language, str]]
 
 
 class NewSettings(Struct, forbid_unknown_fields=True):
@@ -74,9 +75,14 @@ async def get_settings(call: Call) -> SettingsBody:
         embedder=engine.embedder.name,
         may_set_model=call.indexes.is_personal and is_writable,
         may_set_language=is_writable and not is_built(recorded),
-        modes={mode: MODES[mode].names for mode in (DEFAULT_MODE, *MODES)},
-        formats=[format.names for format in FILE_FORMATS],
+        modes={mode: _by_language(MODES[mode].names) for mode in (DEFAULT_MODE, *MODES)},
+        formats=[_by_language(format.names) for format in FILE_FORMATS],
     )
+
+
+def _by_language(names: tuple[str, str]) -> dict[Language, str]:
+    english, chinese = names
+    return {"en": english, "zh": chinese}
 
 
 async def change_settings(call: Call) -> SettingsBody:

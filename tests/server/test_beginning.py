@@ -125,9 +125,13 @@ def test_the_settings_name_every_mode_and_every_format(kb: Path) -> None:
     """In English and in Chinese, the default mode first: the page's lists are made from them."""
     with serving(kb) as server:
         settings = server.get("/indexes/kb/settings")
-    assert settings["modes"] == {mode: list(plan.names) for mode, plan in MODES.items()}
+    assert settings["modes"] == {mode: by_language(plan.names) for mode, plan in MODES.items()}
     assert next(iter(settings["modes"])) == DEFAULT_MODE
-    assert settings["formats"] == [list(format.names) for format in FILE_FORMATS]
+    assert settings["formats"] == [by_language(format.names) for format in FILE_FORMATS]
+
+
+def by_language(names: tuple[str, str]) -> dict[str, str]:
+    return dict(zip(("en", "zh"), names, strict=True))
 
 
 def test_the_model_of_a_shared_server_is_set_where_it_starts(kb: Path) -> None:

@@ -415,7 +415,7 @@ def test_modes_and_formats_are_listed_as_the_server_names_them(server: Running, 
     settings = server.get("/indexes/kb/settings")
     page.open(server)
     page.wait("#ask .composer", "No model is set")
-    for language, brackets in enumerate((" ({})", "（{}）")):
+    for language, brackets in {"en": " ({})", "zh": "（{}）"}.items():
         listed = page.run("[...document.querySelectorAll('#ask option')].map((one) => one.text)")
         assert listed == [
             names[language] + brackets.format(mode) for mode, names in settings["modes"].items()

@@ -286,8 +286,8 @@ export function t(key, value = "") {
 
 // Take the names of modes and of formats of files from the server, and write them where they belong.
 export function learn({ modes, formats }) {
-  for (const [mode, [english, chinese]] of Object.entries(modes)) WORDS.set(`mode_${mode}`, [`${english} (${mode})`, `${chinese}（${mode}）`]);
-  WORDS.set("kinds", [formats.map(([english]) => english).join(", "), formats.map(([, chinese]) => chinese).join("、")]);
+  for (const [mode, { en, zh }] of Object.entries(modes)) WORDS.set(`mode_${mode}`, [`${en} (${mode})`, `${zh}（${mode}）`]);
+  WORDS.set("kinds", [formats.map(({ en }) => en).join(", "), formats.map(({ zh }) => zh).join("、")]);
   translate(document.body);
 }
 
