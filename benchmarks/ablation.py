@@ -70,40 +70,63 @@ class Number:
         return {change: value for change, value in values.items() if value != self.shipped}
 
 
-NUMBERS = (
-    Number(ranking, "TEXT_HITS"),
-    Number(ranking, "SURE_NAME_COSINE", off=2.0),
-    Number(ranking, "QUESTION_WEIGHT", off=0.0),
-    Number(ranking, "OFTEN_MENTIONED", off=0.0),
-    Number(pagerank, "LEAST_CHUNKS"),
-    Number(pagerank, "START_RELATION_COSINE", off=2.0),
-    Number(walk_graph, "SHARPNESS", off=0),
-    Number(walk_graph, "LEAST_RELEVANCE", off=0.0),
-    Number(pagerank, "NEAR_WEIGHT", off=0.0),
-    Number(walk_graph, "LEXICAL_WEIGHT", off=0.0),
-    Number(pagerank, "NEAR_WEIGHT_OF_WORDS", off=0.0),
-    Number(pagerank, "NEAR_WEIGHT_OF_BIGRAMS", off=0.0),
-    Number(walk_graph, "LEXICAL_WEIGHT_OF_WORDS", off=0.0),
-    Number(ranking, "FREQUENT_NAME", off=10**9),
-    Number(ranking, "MANY_WORDS", off=10**9),
-    Number(ranking, "TEXT_WEIGHT_OF_WORDS", off=0.0),
-    Number(ranking, "NEAREST_RELATIONS", off=0),
-    Number(ranking, "NEAREST_SHARE", off=-1.0),
-    Number(walk_graph, "CHUNK_LIMITS"),
-    Number(walk_graph, "FREQUENT", off=0),
-    Number(walk_graph, "SYNONYM_COSINE", off=2.0),
-    Number(walk_graph, "SYNONYMS", off=0),
-    Number(pagerank, "DAMPING", off=1e-9, highest=0.95),
-    Number(pagerank, "CHANGE_LIMIT"),
-    Number(hits, "RANK_OFFSET", off=0),
-    Number(full_text, "POSTINGS", off=0),
-    Number(full_text, "BEGINNING_POSTINGS", off=0),
-    Number(full_text, "WRITTEN_OTHERWISE", off=0.0),
-    Number(full_text, "COMMON", off=1.0),
-    Number(full_text, "COMMON_FUNCTION_WORD", off=1.0),
-    Number(full_text, "TERM_LIMIT"),
-    Number(reranking, "RERANKED"),
-)
+MODULES = (ranking, pagerank, walk_graph, hits, full_text, reranking)
+NOT_MEASURED = {
+    *("SPARE_CHUNKS", "TIES", "EQUAL"),  # bounds by reason
+    "EDGES_TO_CHOOSE_FROM",  # only where a model selects relations
+    *("START", "MENTION_EDGE", "RELATION_EDGE", "SYNONYM_EDGE", "ALIAS_EDGE"),  # names of types
+}
+# The value that switches a number off; others are only halved and doubled.
+OFF: Mapping[str, float] = {
+    "SURE_NAME_COSINE": 2.0,
+    "QUESTION_WEIGHT": 0.0,
+    "OFTEN_MENTIONED": 0.0,
+    "START_RELATION_COSINE": 2.0,
+    "SHARPNESS": 0,
+    "LEAST_RELEVANCE": 0.0,
+    "NEAR_WEIGHT": 0.0,
+    "LEXICAL_WEIGHT": 0.0,
+    "NEAR_WEIGHT_OF_WORDS": 0.0,
+    "NEAR_WEIGHT_OF_BIGRAMS": 0.0,
+    "LEXICAL_WEIGHT_OF_WORDS": 0.0,
+    "FREQUENT_NAME": 10**9,
+    "MANY_WORDS": 10**9,
+    "TEXT_WEIGHT_OF_WORDS": 0.0,
+    "NEAREST_RELATIONS": 0,
+    "NEAREST_SHARE": -1.0,
+    "FREQUENT": 0,
+    "SYNONYM_COSINE": 2.0,
+    "SYNONYMS": 0,
+    "DAMPING": 1e-9,
+    "RANK_OFFSET": 0,
+    "POSTINGS": 0,
+    "BEGINNING_POSTINGS": 0,
+    "WRITTEN_OTHERWISE": 0.0,
+    "COMMON": 1.0,
+    "COMMON_FUNCTION_WORD": 1.0,
+}
+HIGHEST: Mapping[str, float] = {"DAMPING": 0.95}
+
+
+def numbers_of(modules: Sequence[ModuleType]) -> list[Number]:
+    """The public numbers of the ranking, each in the first of the modules that has it."""
+    numbers: dict[str, Number] = {}
+    for module in modules:
+        for name, value in vars(module).items():
+            is_public = name.isupper() and not name.startswith("_")
+            if is_public and name not in NOT_MEASURED and _is_numeric(value):
+                numbers.setdefault(name, Number(module, name, OFF.get(name), HIGHEST.get(name)))
+    return [*numbers.values()]
+
+
+def _is_numeric(value: object) -> bool:
+    """Whether a value is a number, or a tuple of numbers."""
+    if isinstance(value, tuple):
+        return all(_is_numeric(part) for part in value)
+    return isinstance(value, int | float)
+
+
+NUMBERS = numbers_of(MODULES)
 
 
 @dataclass(frozen=True, slots=True)

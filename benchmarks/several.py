@@ -25,9 +25,9 @@ from benchmarks.instant.material import write, write_parts
 from benchmarks.instant.worker import Figures, run_part
 from benchmarks.tables import line
 from lightrag_jsonl import IndexOptions, LightRAG
-from lightrag_jsonl.core.types import Mode
+from lightrag_jsonl.core.modes import GRAPH_MODES, Mode
 
-MODES: tuple[Mode, ...] = ("naive", "local", "global", "hybrid", "mix")
+MODES: tuple[Mode, ...] = ("naive", *GRAPH_MODES)
 RECALL_AT = (2, 5, 10)
 FIRST = 10  # passages that are compared
 PARTS = 4  # of a generated corpus

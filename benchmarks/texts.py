@@ -19,7 +19,7 @@ from typing import Any, get_args
 from benchmarks.datasets import data_folder
 from benchmarks.usage import Usage, spread
 from lightrag_jsonl import Document, IndexOptions, LightRAG
-from lightrag_jsonl.core.types import Mode
+from lightrag_jsonl.core.modes import Mode
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 NOVELS = {"christmas_carol": 200_000, "sanguo_yanyi": 250_000}  # characters read of each

@@ -21,10 +21,10 @@ from lightrag_jsonl.core.answers import Community
 from lightrag_jsonl.core.errors import LightRAGError
 from lightrag_jsonl.core.index_reports import DocumentStatus
 from lightrag_jsonl.core.languages import known_language
-from lightrag_jsonl.core.modes import DEFAULT_MODE, mode_summaries
+from lightrag_jsonl.core.modes import DEFAULT_MODE, Mode, mode_summaries
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.text import counted
-from lightrag_jsonl.core.types import UNKNOWN_TYPE, Document, Entity, Mode, Relation
+from lightrag_jsonl.core.types import UNKNOWN_TYPE, Document, Entity, Relation
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette

@@ -1,6 +1,6 @@
 """`help`: a page for a command, or for a topic shared by many commands."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,17 +18,46 @@ from lightrag_jsonl.cli.options import (
     together,
     upgrade_options,
 )
+from lightrag_jsonl.readers.formats import FILE_FORMATS, UNPACKERS, FileFormat
+from lightrag_jsonl.readers.old_office import OLD_FORMATS
 
 HELP_COLUMNS: Final = 80
 
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A page of help: the subject, and the options."""
+    """A page of help: the subject, and the options, if it is about some."""
 
     summary: str
     text: str
-    options: Option
+    options: Option | None = None
+
+
+def _formats_text() -> str:
+    """The formats of files with their suffixes, first those that need no extra."""
+    without_extra = [format for format in FILE_FORMATS if not format.needs_extra]
+    with_extra = [format for format in FILE_FORMATS if format.needs_extra]
+    return f"""\
+Read without an extra:
+{_format_definitions(without_extra)}
+
+With the extra `files` (pip install '.[files]'):
+{_format_definitions(with_extra)}
+
+Also: each file in a {" or ".join(UNPACKERS)}, each line of a .jsonl as a document, all of
+these compressed (.gz), and {", ".join(OLD_FORMATS)} where LibreOffice is installed.
+"""
+
+
+def _format_definitions(formats: Iterable[FileFormat]) -> str:
+    return _definition_list((format.names[0], " ".join(format.suffixes)) for format in formats)
+
+
+def _definition_list(rows: Iterable[tuple[str, str]]) -> str:
+    formatter = click.HelpFormatter(width=HELP_COLUMNS)
+    with formatter.indentation():
+        formatter.write_dl([*rows])
+    return formatter.getvalue().rstrip()
 
 
 TOPICS: Final[Mapping[str, Topic]] = {
@@ -69,17 +98,21 @@ What was paid for until a limit is kept: the same command goes on from there.
 """,
         options=limit_options,
     ),
-}
-STATUS_PAGE: Final = """\
+    "formats": Topic(summary="kinds of files that are read", text=_formats_text()),
+    "status": Topic(
+        summary="exit statuses, and errors as JSON",
+        text="""\
 Exit status: 0 done; 1 an error; 2 wrong usage of the command line; 3 some of
-the texts could not be read (the others were); 130 interrupted; 141 the output
+the texts could not be read (the with_extra were); 130 interrupted; 141 the output
 was closed. With --json, an error is one JSON object on stderr, {"error":
 {"code", "message"}}; the code is the name of the Python exception, or
 "Interrupted".
-"""
+""",
+    ),
+}
 
 
-@command(click.argument("words", nargs=-1, metavar="[COMMAND|models|reading|limits|status]"))
+@command(click.argument("words", nargs=-1, metavar=f"[COMMAND|{'|'.join(TOPICS)}]"))
 def help_command(words: tuple[str, ...]) -> CommandOutput:
     """Explain a command, or the options of models.
 
@@ -88,16 +121,13 @@ def help_command(words: tuple[str, ...]) -> CommandOutput:
       lightrag-jsonl help models
       lightrag-jsonl help insert
     """
-    if words == ("status",):
-        return CommandOutput(STATUS_PAGE.rstrip())
     if len(words) == 1 and words[0] in TOPICS:
         return CommandOutput(_topic_page(TOPICS[words[0]]))
     page = _command_page(words)
     if words:
         return CommandOutput(page)
-    topics = [(f"help {name}", topic.summary) for name, topic in TOPICS.items()]
-    topics.append(("help status", "exit statuses, and errors as JSON"))
-    return CommandOutput(f"{page}\n\nTopics:\n{_topic_definitions(topics)}")
+    topics = _definition_list((f"help {name}", topic.summary) for name, topic in TOPICS.items())
+    return CommandOutput(f"{page}\n\nTopics:\n{topics}")
 
 
 def _command_page(names: tuple[str, ...]) -> str:
@@ -107,7 +137,7 @@ def _command_page(names: tuple[str, ...]) -> str:
     for name in names:
         subcommand = chosen.get_command(context, name) if isinstance(chosen, click.Group) else None
         if subcommand is None:
-            topics = ", ".join([*TOPICS, "status"])
+            topics = ", ".join(TOPICS)
             raise click.UsageError(f"no command and no topic {name}; the topics are {topics}")
         chosen = subcommand
         context = click.Context(chosen, parent=context, info_name=name)
@@ -116,17 +146,12 @@ def _command_page(names: tuple[str, ...]) -> str:
 
 def _topic_page(topic: Topic) -> str:
     """The text of a topic, and the options with explanations, also where commands leave them out."""
+    if topic.options is None:
+        return topic.text.rstrip()
     listed = click.command(cls=click.Command)(topic.options(lambda **parameters: None))
     records: list[tuple[str, str]] = []
     for parameter in listed.params:
         assert isinstance(parameter, click.Option)
         parameter.hidden = False
         records.append(parameter.get_help_record(click.Context(main)) or ("", ""))
-    return f"{topic.text}\nOptions:\n{_topic_definitions(records)}"
-
-
-def _topic_definitions(rows: list[tuple[str, str]]) -> str:
-    formatter = click.HelpFormatter(width=HELP_COLUMNS)
-    with formatter.indentation():
-        formatter.write_dl(rows)
-    return formatter.getvalue().rstrip()
+    return f"{topic.text}\nOptions:\n{_definition_list(records)}"

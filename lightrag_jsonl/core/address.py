@@ -99,9 +99,7 @@ class IndexGroup:
     @property
     def names(self) -> list[str]:
         """What citations call the indexes: the folders and schemas, or if two are called the same, the addresses."""
-        names = [
-            part.resolve().name if isinstance(part, Path) else part.index for part in self.parts
-        ]
+        names = [index_name(part) for part in self.parts]
         return names if len(set(names)) == len(names) else list(map(str, self.parts))
 
     def __str__(self) -> str:
@@ -168,12 +166,27 @@ def as_address(address: AddressArgument) -> Address:
     )
 
 
+def index_name(address: Address) -> str:
+    """What an index is called: its folder or schema, or the name that a server gives to several."""
+    return address.resolve().name if isinstance(address, Path) else address.index
+
+
+def absolute_address(address: Address) -> str:
+    """An address as one text that is the same from every folder, without a password."""
+    return str(address.resolve() if isinstance(address, Path) else address)
+
+
+def address_with_password(address: Address) -> str:
+    """An address as given, with its password: for a process of this program."""
+    return address.whole if isinstance(address, DatabaseURL) else str(address)
+
+
 def _joined_address(addresses: Sequence[str | Path | DatabaseURL]) -> Address:
     """Several addresses as one; a single one is itself."""
     parts: dict[str, Path | DatabaseURL] = {}  # by absolute path or URL
     for address in map(as_address, addresses):
         assert not isinstance(address, IndexGroup)
-        name = str(address.resolve() if isinstance(address, Path) else address)
+        name = absolute_address(address)
         if name in parts:
             raise ConfigError(f"{address} is named twice: each index is asked once")
         parts[name] = address

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from lightrag_jsonl.core.citation_markers import (
     CITATION_MARKER,
@@ -14,6 +14,7 @@ from lightrag_jsonl.core.citation_markers import (
 from lightrag_jsonl.core.claims import Conflict
 from lightrag_jsonl.core.display import html_table, with_short_repr, without_bullets, without_marks
 from lightrag_jsonl.core.languages import FIXED_WORDS, FixedWords, known_language
+from lightrag_jsonl.core.modes import Mode
 from lightrag_jsonl.core.names import nfkc_casefold
 from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.text import clipped_at_mark, clipped_at_word
@@ -23,7 +24,6 @@ from lightrag_jsonl.core.types import (
     Entity,
     Excerpt,
     Kind,
-    Mode,
     Relation,
     relation_rows,
 )
@@ -177,7 +177,8 @@ class Context:
     shows. `listing` is the list that the question asks for, if the graph has records for one: `has_records`
     is false for a graph that rules alone have read. `as_of` is the date that the question is about, or "". `claim_dates` says of lines of descriptions when they hold.
     `conflicts` are contradictions between two of the passages. `reading` is what a model has read for
-    this question, in an index that is read when it is asked.
+    this question, in an index that is read when it is asked. `findings` are those of further lenses, by the
+    name of the lens.
     """
 
     question: str = ""
@@ -204,6 +205,7 @@ class Context:
     conflicts: tuple[Conflict, ...] = ()
     has_records: bool = True
     reading: Reading = Reading()
+    findings: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def empty(self) -> bool:

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
-from lightrag_jsonl.core.types import Mode
+Mode: TypeAlias = Literal["naive", "local", "global", "hybrid", "mix", "overview", "bypass"]
 
 DEFAULT_MODE: Final[Mode] = "mix"
 
@@ -13,13 +13,14 @@ DEFAULT_MODE: Final[Mode] = "mix"
 class ModePlan:
     """The searches of a mode; without a search, the model is asked alone.
 
-    - `summary`: the mode in a few words, for help texts.
+    - `names`: the mode in English and in Chinese, for the page; `summary`: the mode in a few words, for help texts.
     - `entities`: low-level keywords → entities → relations of the entities.
     - `relations`: high-level keywords and the whole question → relations → entities at the ends.
     - `chunks`: the question → chunks.
     - `communities`: the whole text, by communities of the graph, whatever the question.
     """
 
+    names: tuple[str, str]
     summary: str
     entities: bool = False
     relations: bool = False
@@ -40,24 +41,29 @@ class ModePlan:
 
 MODES: Final[Mapping[Mode, ModePlan]] = {
     "naive": ModePlan(
+        names=("Passages", "段落"),
         summary="passages only",
         chunks=True,
         prompt="answer-naive",
     ),
     "local": ModePlan(
+        names=("Entities", "实体"),
         summary="entities and their relations",
         entities=True,
     ),
     "global": ModePlan(
+        names=("Relations", "关系"),
         summary="relations and their entities",
         relations=True,
     ),
     "hybrid": ModePlan(
+        names=("Entities and relations", "实体与关系"),
         summary="local and global",
         entities=True,
         relations=True,
     ),
     "mix": ModePlan(
+        names=("Everything", "全部"),
         summary="local, global and naive",
         entities=True,
         relations=True,
@@ -65,6 +71,7 @@ MODES: Final[Mapping[Mode, ModePlan]] = {
         prompt="answer-mix",
     ),
     "overview": ModePlan(
+        names=("The whole", "全貌"),
         summary="the whole, by communities of the graph",
         entities=True,
         relations=True,
@@ -73,6 +80,7 @@ MODES: Final[Mapping[Mode, ModePlan]] = {
         prompt="answer-overview",
     ),
     "bypass": ModePlan(
+        names=("Model only", "仅模型"),
         summary="no search: the model alone",
     ),
 }

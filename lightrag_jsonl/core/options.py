@@ -9,7 +9,8 @@ from msgspec import Meta
 
 from lightrag_jsonl.core.dates import checked_date
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.core.types import Json, Message, Mode
+from lightrag_jsonl.core.modes import Mode
+from lightrag_jsonl.core.types import Json, Message
 from lightrag_jsonl.core.validation import (
     check_fields,
     from_mapping,

@@ -15,11 +15,11 @@ import msgspec
 
 from lightrag_jsonl.core.display import html_table, with_short_repr
 from lightrag_jsonl.core.languages import STATING_NOTHING
+from lightrag_jsonl.core.modes import Mode
 from lightrag_jsonl.core.text import counted, digest
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.core.validation import check_fields
 
-Mode: TypeAlias = Literal["naive", "local", "global", "hybrid", "mix", "overview", "bypass"]
 Excerpt: TypeAlias = tuple[int, int]  # start and end, in characters
 Kind: TypeAlias = Literal["entity", "relation", "chunk"]
 ChunkState: TypeAlias = Literal["ok", "empty", "partial", "failed"]

@@ -41,22 +41,22 @@ class LineDates:
 class ClaimDates(Lens):
     """The dates of the lines of descriptions, with later lines before earlier ones."""
 
-    def find(self, task: SearchTask, result: SearchResult) -> SearchResult:
+    def find(self, task: SearchTask, result: SearchResult) -> SearchResult | None:
         """The result with the dates; that of a document only where lines of one description have different
         dates.
         """
         snapshot = task.snapshot if task.part is None else task.part.snapshot
-        return _dated(snapshot, result) if snapshot.has_dates() else result
+        return _dated(snapshot, result) if snapshot.has_dates() else None
 
 
-def _dated(snapshot: Snapshot, result: SearchResult) -> SearchResult:
+def _dated(snapshot: Snapshot, result: SearchResult) -> SearchResult | None:
     """The result with the dates of the lines, if there are any."""
     lines = {
         **_line_dates(snapshot, "entity", result.facts.entities.ids.tolist()),
         **_line_dates(snapshot, "relation", result.facts.relations.ids.tolist()),
     }
     if not lines:
-        return result
+        return None
     context = result.context
     words = FIXED_WORDS[known_language(context.language)]
     labels: dict[str, str] = {}

@@ -95,17 +95,17 @@ class Conflicts(Lens):
 
     claims: ClaimMemory
 
-    def find(self, task: SearchTask, result: SearchResult) -> SearchResult:
+    def find(self, task: SearchTask, result: SearchResult) -> SearchResult | None:
         """The result with the contradictions between its passages."""
         if result.overview is not None:
-            return result
+            return None
         chunk_ids = [chunk.id for chunk in result.context.chunks]
         index = self.claims.claims_of_chunks(task.snapshot, chunk_ids)
         if not index.claims:
-            return result
+            return None
         conflicts = find_conflicts(task.snapshot, index, limit=CONFLICTS_SHOWN)
         if not conflicts:
-            return result
+            return None
         return replace(result, context=replace(result.context, conflicts=conflicts))
 
     def fitted(self, context: Context) -> Context:

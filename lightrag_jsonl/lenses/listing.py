@@ -44,15 +44,15 @@ LONGEST_TYPE = 8  # Chinese characters of a type that is looked for in a questio
 class Listings(Lens):
     """The list or the number that a question asks for, if the graph has records for it."""
 
-    def find(self, task: SearchTask, result: SearchResult) -> SearchResult:
+    def find(self, task: SearchTask, result: SearchResult) -> SearchResult | None:
         """The result with the list, in modes that search the graph."""
         question = task.query.question
         context = result.context
         if not task.mode.graph or not (context.keywords.listed or asks_for_list(question)):
-            return result
+            return None
         listing = find_listing(task, question, context.keywords)
         if listing is None:
-            return result
+            return None
         return replace(result, context=replace(context, listing=listing))
 
     def section(self, context: Context) -> Section | None:

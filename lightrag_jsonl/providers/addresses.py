@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from lightrag_jsonl.core.address import Address, IndexGroup
+from lightrag_jsonl.core.address import Address, IndexGroup, absolute_address
 from lightrag_jsonl.core.text import digest
 
 log = logging.getLogger(__name__)
@@ -56,7 +56,7 @@ def _index_name(index: Address) -> str:
     """The absolute path, or the URL without a password; of several indexes, the first one's."""
     if isinstance(index, IndexGroup):
         index = index.parts[0]
-    return str(index.resolve()) if isinstance(index, Path) else str(index)
+    return absolute_address(index)
 
 
 def _read_addresses(file: Path) -> dict[str, str]:

@@ -44,7 +44,7 @@ from lightrag_jsonl.storage.rows import PendingDocument
 from lightrag_jsonl.storage.status import document_statuses, index_status
 from lightrag_jsonl.storage.store import read
 from lightrag_jsonl.tracing.checking import CheckFunction
-from lightrag_jsonl.tracing.recorder import Listener, Recorder, replay
+from lightrag_jsonl.tracing.recorder import Listener
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -436,7 +436,7 @@ class AsyncLightRAG:
         last event is an `End`, also after an error.
         """
         param = self._param(param, history, fields, explain=explain)
-        return await self._answer(question, param, meter=UsageMeter(), listener=listener)
+        return await self.engine.answer(question, param, UsageMeter(), listener=listener)
 
     async def retrieve(
         self,
@@ -468,14 +468,11 @@ class AsyncLightRAG:
         meter = UsageMeter()
 
         async def run(put_item: Callable[[str | Answer], None]) -> None:
-            answer = await self._answer(
-                question,
-                param,
-                meter=meter,
-                listener=listener,
-                put_piece=put_item,
+            put_item(
+                await self.engine.answer(
+                    question, param, meter, listener=listener, put_piece=put_item
+                )
             )
-            put_item(answer)
 
         return AsyncAnswerStream(queued(run), meter)
 
@@ -522,64 +519,6 @@ class AsyncLightRAG:
 
     async def __aexit__(self, *error: object) -> None:
         await self.close()
-
-    async def _answer(
-        self,
-        question: str,
-        param: QueryParam,
-        *,
-        meter: UsageMeter,
-        listener: Listener | None = None,
-        put_piece: Callable[[str], None] | None = None,
-    ) -> Answer:
-        """The answer, recorded from the first event to the last; `put_piece` gets the pieces."""
-        recorder = self.engine.recorder(
-            question,
-            mode=param.mode,
-            meter=meter,
-            listener=listener,
-        )
-        await recorder.begin()
-        try:
-            with meter.attach_usage():
-                answer = await self._reused_or_new_answer(
-                    question,
-                    param,
-                    recorder=recorder,
-                    put_piece=put_piece,
-                )
-        except BaseException as error:
-            await recorder.failed(error)
-            raise
-        return replace(answer, trace_id=recorder.stored_trace_id)
-
-    async def _reused_or_new_answer(
-        self,
-        question: str,
-        param: QueryParam,
-        *,
-        recorder: Recorder,
-        put_piece: Callable[[str], None] | None,
-    ) -> Answer:
-        """The stored answer of a similar question, if `param` allows reuse, or else a new answer."""
-        answers = None if param.similarity_reuse is None else self.engine.answers
-        if answers is not None:
-            reused = await answers.find(question, param, recorder.meter)
-            if reused is not None:
-                await replay(reused, recorder)
-                if put_piece is not None:
-                    put_piece(reused.text)
-                return reused
-        answer = await self.engine.retrieval.answer(
-            question,
-            param,
-            observer=recorder,
-            meter=recorder.meter,
-            put_piece=put_piece,
-        )
-        if answers is not None:
-            await answers.keep(question, param, answer, recorder.generation)
-        return answer
 
     def _param(
         self,

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Self, get_args
 
 from lightrag_jsonl.core.address import Address
 from lightrag_jsonl.core.aio import gather_all
-from lightrag_jsonl.core.answers import Reading
+from lightrag_jsonl.core.answers import Answer, Reading
 from lightrag_jsonl.core.context_window import ContextWindow, context_tokens, fitted_options
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.languages import known_language
-from lightrag_jsonl.core.options import IndexOptions, ReadMode
+from lightrag_jsonl.core.modes import Mode
+from lightrag_jsonl.core.options import IndexOptions, QueryParam, ReadMode
 from lightrag_jsonl.core.protocols import (
     LLM,
     Answerer,
@@ -27,7 +28,7 @@ from lightrag_jsonl.core.protocols import (
     Tokenizer,
 )
 from lightrag_jsonl.core.text import sanitize
-from lightrag_jsonl.core.types import Chunk, Document, Extraction, Mode, ModelTask
+from lightrag_jsonl.core.types import Chunk, Document, Extraction, ModelTask
 from lightrag_jsonl.indexing.chunking import document_pages
 from lightrag_jsonl.indexing.extraction import LLMExtractor, extract_chunk
 from lightrag_jsonl.indexing.incoming import DocumentCutter
@@ -62,7 +63,7 @@ from lightrag_jsonl.tracing.checking import (
 )
 from lightrag_jsonl.tracing.citations import resolve_citations
 from lightrag_jsonl.tracing.events import Session
-from lightrag_jsonl.tracing.recorder import Listener, Recorder
+from lightrag_jsonl.tracing.recorder import Listener, Recorder, replay
 
 if TYPE_CHECKING:
     from lightrag_jsonl.curation.pipeline import CurationPipeline
@@ -147,7 +148,7 @@ class Engine:
     - `retrieval`: from a question to a context and an answer.
     - `answers`: stored answers of similar questions.
 
-    `recorder` starts the trace of a question.
+    `answer` is a question from begin to end, and `recorder` starts its trace.
 
     `store` may be used from any thread, and blocks. Use everything else from the event loop of the
     index: of a `LightRAG`, in a function for `LightRAG.run`. `close` closes the store and thereby
@@ -311,6 +312,49 @@ class Engine:
                 self.checker,
             ),
         )
+
+    async def answer(
+        self,
+        question: str,
+        param: QueryParam,
+        meter: UsageMeter,
+        *,
+        listener: Listener | None = None,
+        put_piece: Callable[[str], None] | None = None,
+    ) -> Answer:
+        """The answer, recorded from the first event to the last; `put_piece` gets the pieces."""
+        recorder = self.recorder(question, mode=param.mode, meter=meter, listener=listener)
+        await recorder.begin()
+        try:
+            with meter.attach_usage():
+                answer = await self._reused_or_new_answer(question, param, recorder, put_piece)
+        except BaseException as error:
+            await recorder.failed(error)
+            raise
+        return replace(answer, trace_id=recorder.stored_trace_id)
+
+    async def _reused_or_new_answer(
+        self,
+        question: str,
+        param: QueryParam,
+        recorder: Recorder,
+        put_piece: Callable[[str], None] | None,
+    ) -> Answer:
+        """The stored answer of a similar question, if `param` allows reuse, or else a new answer."""
+        answers = None if param.similarity_reuse is None else self.answers
+        if answers is not None:
+            reused = await answers.find(question, param, recorder.meter)
+            if reused is not None:
+                await replay(reused, recorder)
+                if put_piece is not None:
+                    put_piece(reused.text)
+                return reused
+        answer = await self.retrieval.answer(
+            question, param, observer=recorder, meter=recorder.meter, put_piece=put_piece
+        )
+        if answers is not None:
+            await answers.keep(question, param, answer, recorder.generation)
+        return answer
 
     def recorder(
         self,

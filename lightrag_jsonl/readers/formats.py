@@ -73,32 +73,32 @@ SOURCE_SUFFIXES = (
     *(".js", ".mjs", ".jsx", ".ts", ".tsx", ".go", ".rs", ".java", ".kt", ".swift", ".scala"),
     *(".c", ".h", ".cc", ".cpp", ".hpp", ".cs", ".rb", ".php", ".lua", ".sh", ".sql"),
 )
-# The one list of formats; help, page and documentation are tested against it.
+# The one list of formats, those first that most people look for: help and page are made from it.
 FILE_FORMATS = (
-    FileFormat(("Text", "文本"), (".txt", ".text"), read_plain, needs_extra=False),
-    FileFormat(("Markdown", "Markdown"), (".md", ".markdown"), read_markdown, needs_extra=False),
-    FileFormat(
-        ("Jupyter notebooks", "Jupyter 笔记本"), (".ipynb",), read_notebook, needs_extra=False
-    ),
-    FileFormat(("reStructuredText", "reStructuredText"), (".rst",), read_rst),
-    FileFormat(("Org", "Org"), (".org",), read_org, needs_extra=False),
-    FileFormat(("LaTeX", "LaTeX"), (".tex", ".latex"), read_tex),
-    FileFormat(("Mail", "邮件"), (".eml",), read_mail, needs_extra=False),
-    FileFormat(("Outlook", "Outlook"), (".msg",), read_outlook_mail),
-    FileFormat(("JSON", "JSON"), (".json", ".ndjson"), read_json_file, needs_extra=False),
-    FileFormat(("CSV", "CSV"), (".csv", ".tsv"), read_csv, needs_extra=False),
     FileFormat(("PDF", "PDF"), (".pdf",), read_pdf),
     FileFormat(("Word", "Word"), (".docx", ".docm", ".dotx", ".dotm"), read_docx),
     FileFormat(("PowerPoint", "PowerPoint"), (".pptx", ".pptm", ".ppsx", ".potx"), read_pptx),
     FileFormat(("Excel", "Excel"), (".xlsx", ".xlsm", ".xltx", ".xltm"), read_xlsx),
+    FileFormat(("CSV", "CSV"), (".csv", ".tsv"), read_csv, needs_extra=False),
+    FileFormat(("HTML", "HTML"), (".html", ".htm", ".xhtml"), read_html),
+    FileFormat(("EPUB", "EPUB"), (".epub",), read_epub),
+    FileFormat(("Text", "文本"), (".txt", ".text"), read_plain, needs_extra=False),
+    FileFormat(("Markdown", "Markdown"), (".md", ".markdown"), read_markdown, needs_extra=False),
+    FileFormat(("reStructuredText", "reStructuredText"), (".rst",), read_rst),
+    FileFormat(("Org", "Org"), (".org",), read_org, needs_extra=False),
+    FileFormat(("LaTeX", "LaTeX"), (".tex", ".latex"), read_tex),
+    FileFormat(
+        ("Jupyter notebooks", "Jupyter 笔记本"), (".ipynb",), read_notebook, needs_extra=False
+    ),
+    FileFormat(("Mail", "邮件"), (".eml",), read_mail, needs_extra=False),
+    FileFormat(("Outlook", "Outlook"), (".msg",), read_outlook_mail),
+    FileFormat(("JSON", "JSON"), (".json", ".ndjson"), read_json_file, needs_extra=False),
+    FileFormat(("XML", "XML"), (".xml",), read_xml),
     FileFormat(("OpenDocument text", "OpenDocument 文本"), (".odt", ".ott"), read_odt),
     FileFormat(("OpenDocument sheets", "OpenDocument 表格"), (".ods", ".ots"), read_ods),
     FileFormat(("OpenDocument slides", "OpenDocument 演示"), (".odp", ".otp"), read_odp),
     FileFormat(("RTF", "RTF"), (".rtf",), read_rtf),
-    FileFormat(("HTML", "HTML"), (".html", ".htm", ".xhtml"), read_html),
     FileFormat(("MHTML", "MHTML"), (".mht", ".mhtml"), read_web_archive),
-    FileFormat(("XML", "XML"), (".xml",), read_xml),
-    FileFormat(("EPUB", "EPUB"), (".epub",), read_epub),
     FileFormat(("FictionBook", "FictionBook"), (".fb2",), read_fiction_book),
     FileFormat(("Evernote", "印象笔记"), (".enex",), read_notes),
     FileFormat(("Subtitles", "字幕"), (".srt", ".vtt"), read_subtitles),

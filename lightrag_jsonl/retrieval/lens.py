@@ -27,7 +27,7 @@ class Section:
 
 class Lens:
     """A promise beside the search. Each door does nothing unless a lens opens it; the doors behind `find`
-    are opened for questions where `find` returned another result.
+    are opened for questions where `find` returned a result.
     """
 
     def view(self, view: StoreView, param: QueryParam) -> StoreView:
@@ -38,9 +38,9 @@ class Lens:
         """The task before anything is ranked."""
         return task
 
-    def find(self, task: SearchTask, result: SearchResult) -> SearchResult:
-        """The result with the findings of the lens; the same result if there are none."""
-        return result
+    def find(self, task: SearchTask, result: SearchResult) -> SearchResult | None:
+        """The result with the findings of the lens, in `Context.findings`; None if there are none."""
+        return None
 
     def fitted(self, context: Context) -> Context:
         """A context within the budget, with what the remaining items leave of the findings."""

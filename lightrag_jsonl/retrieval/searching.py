@@ -57,7 +57,7 @@ class Searcher:
         telling: list[int] = []
         for number, lens in enumerate(self.lenses):
             result_of_lens = lens.find(task, result)
-            if result_of_lens is not result:
+            if result_of_lens is not None:
                 telling.append(number)
                 result = result_of_lens
         return replace(result, lenses=tuple(telling))

@@ -13,9 +13,10 @@ from msgspec import Struct
 
 from lightrag_jsonl.core.display import without_bullets
 from lightrag_jsonl.core.languages import Language, known_language
+from lightrag_jsonl.core.modes import Mode
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.options import QueryParam
-from lightrag_jsonl.core.types import Mode, Relation
+from lightrag_jsonl.core.types import Relation
 from lightrag_jsonl.providers.offline import ExtractiveAnswerer
 from lightrag_jsonl.providers.offline.markup import without_markup
 from lightrag_jsonl.retrieval.hits import column

@@ -11,9 +11,9 @@ from msgspec import Struct
 
 from lightrag_jsonl.core.answers import Answer, Context, answer_lines
 from lightrag_jsonl.core.errors import ConfigError, LightRAGError, NotFoundError
-from lightrag_jsonl.core.modes import DEFAULT_MODE, MODES
+from lightrag_jsonl.core.modes import DEFAULT_MODE, MODES, Mode
 from lightrag_jsonl.core.options import QueryParam
-from lightrag_jsonl.core.types import Message, Mode
+from lightrag_jsonl.core.types import Message
 from lightrag_jsonl.llm.client import UsageMeter
 from lightrag_jsonl.server.indexes import Index, Indexes
 from lightrag_jsonl.server.routing import Call, Stream, error_body, error_message, error_status

@@ -5,7 +5,6 @@ import contextlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeVar
 
 import msgspec
@@ -13,7 +12,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 
 from lightrag_jsonl import AsyncLightRAG
-from lightrag_jsonl.core.address import Address
+from lightrag_jsonl.core.address import Address, index_name
 from lightrag_jsonl.core.answers import Answer
 from lightrag_jsonl.core.errors import ConfigError, NotFoundError
 from lightrag_jsonl.core.names import name_key
@@ -203,7 +202,7 @@ class Indexes:
     def open(self, addresses: Iterable[Address]) -> None:
         """Open the index in each folder or database; `ConfigError` for equal or unusable names."""
         for address in addresses:
-            name = address.resolve().name if isinstance(address, Path) else address.index
+            name = index_name(address)
             if not name or not name.isprintable() or set(name) & set(":/\\?#"):
                 raise ConfigError(
                     f"{address}: this name cannot be that of an index; rename the folder or schema"

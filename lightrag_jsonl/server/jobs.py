@@ -21,7 +21,7 @@ from typing import IO, Any, Final, Literal, TypeAlias
 
 import msgspec
 
-from lightrag_jsonl.core.address import Address, DatabaseURL
+from lightrag_jsonl.core.address import Address, address_with_password
 from lightrag_jsonl.core.aio import in_thread
 from lightrag_jsonl.core.errors import (
     ConfigError,
@@ -501,9 +501,8 @@ class JobQueue:
         """The address with its password, and names and addresses of models, for the child process."""
         names = [name for name in SETUP if name not in ("working_dir", "prompts")]
         values = {name: getattr(self.setup, name) for name in names}
-        address = self._address
-        whole = address.whole if isinstance(address, DatabaseURL) else str(address)
-        return {**{name: value for name, value in values.items() if value}, "working_dir": whole}
+        setup_values = {name: value for name, value in values.items() if value}
+        return {**setup_values, "working_dir": address_with_password(self._address)}
 
     async def _end(self, job: Job, report: dict[str, Json] | None = None, error: str = "") -> None:
         """Store how a job has ended; until then it runs for all who look."""

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import lightrag_jsonl
-from lightrag_jsonl.core.address import Address, IndexGroup
+from lightrag_jsonl.core.address import Address, IndexGroup, absolute_address, index_name
 
 JsonValue = TypeVar("JsonValue")
 
@@ -17,13 +17,11 @@ def without_folders(message: JsonValue, index: Address) -> JsonValue:
     """
     shorter: dict[str, str] = {}
     for address in index.parts if isinstance(index, IndexGroup) else [index]:
-        if isinstance(address, Path):
-            folder = address.resolve()
-            shorter[str(folder)] = folder.name
-            if len(address.parts) > 1:  # not "." or a single name, which occur in other words
-                shorter[str(address)] = folder.name
-        else:
-            shorter[str(address)] = address.index
+        name = index_name(address)
+        shorter[absolute_address(address)] = name
+        is_word = isinstance(address, Path) and len(address.parts) <= 1  # "." or a single name
+        if not is_word:  # a word may stand in a message for other things
+            shorter[str(address)] = name
     package = Path(lightrag_jsonl.__file__).parent.parent
     for private, short in ((package, ""), (Path(tempfile.gettempdir()), ""), (Path.home(), "~")):
         if len(private.parts) > 1:

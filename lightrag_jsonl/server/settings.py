@@ -8,6 +8,8 @@ from msgspec import Meta, Struct
 from starlette.exceptions import HTTPException
 
 from lightrag_jsonl.core.errors import ConfigError, LLMError
+from lightrag_jsonl.core.languages import Language
+from lightrag_jsonl.core.modes import DEFAULT_MODE, MODES, Mode
 from lightrag_jsonl.core.protocols import LLM
 from lightrag_jsonl.core.types import Message
 from lightrag_jsonl.llm.prompt_manager import PromptManager
@@ -17,6 +19,7 @@ from lightrag_jsonl.providers.model_names import NO_MODEL, make_llm
 from lightrag_jsonl.providers.settings import MAY_HOLD_SECRETS, Setup, endpoint
 from lightrag_jsonl.rag.opening import given_addresses
 from lightrag_jsonl.rag.settings import is_built
+from lightrag_jsonl.readers.formats import FILE_FORMATS
 from lightrag_jsonl.server.routing import Call
 from lightrag_jsonl.storage.store import read, write
 
@@ -36,7 +39,9 @@ ConnectionText = Annotated[str, Meta(max_length=2_000)]
 class SettingsBody(Struct):
     """The model that answers ("none" without a model), the address of the server, and the language.
 
-    `may_set_model` and `may_set_language` say whether a request may change these settings now.
+    `may_set_model` and `may_set_language` say whether a request may change these settings now. `modes`
+    are the modes of questions, the default first, and `formats` the formats of files that are read:
+    each with its name by language.
     """
 
     llm: str
@@ -45,6 +50,8 @@ class SettingsBody(Struct):
     embedder: str
     may_set_model: bool
     may_set_language: bool
+    modes: dict[Mode, dict[Language, str]]
+    formats: list[dict[Language, str]]
 
 
 class NewSettings(Struct, forbid_unknown_fields=True):
@@ -68,7 +75,14 @@ async def get_settings(call: Call) -> SettingsBody:
         embedder=engine.embedder.name,
         may_set_model=call.indexes.is_personal and is_writable,
         may_set_language=is_writable and not is_built(recorded),
+        modes={mode: _by_language(MODES[mode].names) for mode in (DEFAULT_MODE, *MODES)},
+        formats=[_by_language(format.names) for format in FILE_FORMATS],
     )
+
+
+def _by_language(names: tuple[str, str]) -> dict[Language, str]:
+    english, chinese = names
+    return {"en": english, "zh": chinese}
 
 
 async def change_settings(call: Call) -> SettingsBody:

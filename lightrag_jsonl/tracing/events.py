@@ -11,7 +11,7 @@ import msgspec
 from lightrag_jsonl.core import types as t
 from lightrag_jsonl.core.answers import Citation, CitedClaim, Keywords, Reading, UncitedClaim
 from lightrag_jsonl.core.edges import Edge, SelectedEdge
-from lightrag_jsonl.core.modes import MODES
+from lightrag_jsonl.core.modes import MODES, Mode
 from lightrag_jsonl.core.options import Selection
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.usage import Usage
@@ -100,7 +100,7 @@ class Session(_Event, frozen=True, tag="session"):
     """A question was asked; `generation` is the number of the index's last change."""
 
     question: str
-    mode: t.Mode
+    mode: Mode
     started_at: datetime
     generation: int = 0
 
@@ -151,7 +151,7 @@ class ChunksRead(_Event, frozen=True, tag="reading"):
 class Retrieval(_Event, frozen=True, tag="retrieval"):
     """The edges of the subgraph, and the chunks found directly, were retrieved; best first."""
 
-    mode: t.Mode
+    mode: Mode
     candidates: tuple[Edge, ...] = ()
     retrieved_chunks: tuple[str, ...] = ()
 

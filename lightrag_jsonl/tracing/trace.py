@@ -13,6 +13,7 @@ from lightrag_jsonl.core.answers import Citation, CitedClaim, Keywords, Reading,
 from lightrag_jsonl.core.display import html_table, short_repr
 from lightrag_jsonl.core.edges import Edge, SelectedEdge, candidate_edges
 from lightrag_jsonl.core.errors import CorruptError, NotFoundError
+from lightrag_jsonl.core.modes import MODES, Mode
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.options import Selection
 from lightrag_jsonl.core.text import counted, sanitize
@@ -42,7 +43,7 @@ class Trace:
 
     id: str
     question: str
-    mode: t.Mode
+    mode: Mode
     started_at: datetime
     generation: int = 0
     stages: tuple[e.Stage, ...] = ("session",)
@@ -347,7 +348,7 @@ def verify_trace(trace: Trace, sources: Sources) -> tuple[Problem, ...]:
 
 def _stage_faults(trace: Trace) -> Iterator[str]:
     """Missing stages before the last stage of the trace, and a missing text of the answer."""
-    between = [] if trace.mode == "bypass" else ["retrieval", "selection"]
+    between = ["retrieval", "selection"] if MODES[trace.mode].searches else []
     order = ["session", *between, "answer", "end"]
     reached = [stage for stage in trace.stages if stage in order]
     if trace.status == "failed":  # the end may come at any time

@@ -26,6 +26,7 @@ from lightrag_jsonl import (
     StorageError,
 )
 from lightrag_jsonl.core.errors import SettingsError
+from lightrag_jsonl.core.modes import GRAPH_MODES
 from lightrag_jsonl.core.types import Record
 from lightrag_jsonl.storage.joined.rows import JoinedRows, joined_entity, joined_relation
 from lightrag_jsonl.storage.joined.views import JoinedReads
@@ -35,7 +36,7 @@ from tests.indexing.libraries import libraries, pending, slow
 from tests.kit import View, entity, index, relation, view
 from tests.storage.contract import sample_entities, sample_relation
 
-MODES = ("naive", "local", "global", "hybrid", "mix")
+MODES = ("naive", *GRAPH_MODES)
 FERRIES = (
     "The ferry Halcyon sails from Port Ellory to Saint Brannock. Captain Ines Falk commands the Halcyon.",
     "Ines Falk was born in Saint Brannock. Her brother Tomas Falk keeps the lighthouse of Skarn.",

@@ -6,9 +6,9 @@ import pytest
 
 from lightrag_jsonl import AsyncLightRAG, IndexOptions
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.core.modes import MODES
+from lightrag_jsonl.core.modes import MODES, Mode
 from lightrag_jsonl.core.options import QueryParam
-from lightrag_jsonl.core.types import Document, Mode, Record
+from lightrag_jsonl.core.types import Document, Record
 from tests.kit import entity, index, relation
 
 QUESTION = "Who heads the Harbor Museum?"

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from lightrag_jsonl.core.modes import MODES
+from lightrag_jsonl.core.modes import MODES, Mode
 from lightrag_jsonl.core.options import QueryParam
-from lightrag_jsonl.core.types import Json, Mode
+from lightrag_jsonl.core.types import Json
 from tests.retrieval.conftest import Pipelines
 
 QUESTION = "Who was Scrooge's partner?"

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from lightrag_jsonl import AsyncLightRAG, Document, QueryParam
-from lightrag_jsonl.core.modes import GRAPH_MODES
+from lightrag_jsonl.core.modes import GRAPH_MODES, MODES, Mode
 from lightrag_jsonl.core.protocols import LLM
-from lightrag_jsonl.core.types import Message, Mode
+from lightrag_jsonl.core.types import Message
 from lightrag_jsonl.providers.offline import HashEmbedder, OfflineKeywords
 from lightrag_jsonl.testing import Request, ScriptedLLM
 from tests.kit import index, unzipped
@@ -110,7 +110,7 @@ async def test_the_model_makes_the_question_whole_and_answers_the_users_own(
         assert trace.keywords == answer.context.keywords
         llm.requests.clear()
         answer = await rag.query(THEN, QueryParam(mode=mode))
-        assert len(llm.requests) == 1 + (mode != "naive")
+        assert len(llm.requests) == 1 + MODES[mode].graph
         assert '"question"' not in llm.requests[0].text and not answer.context.keywords.question
 
 

@@ -12,11 +12,11 @@ import pytest
 from lightrag_jsonl import LightRAG
 from lightrag_jsonl.core.answers import Keywords
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.core.modes import GRAPH_MODES, MODES
+from lightrag_jsonl.core.modes import GRAPH_MODES, MODES, Mode
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.text import digest
-from lightrag_jsonl.core.types import Document, Message, Mode
+from lightrag_jsonl.core.types import Document, Message
 from lightrag_jsonl.testing import HashEmbedder, ScriptedLLM
 from tests.kit import entity, index, relation, rows_of
 from tests.processes import run_python
@@ -41,7 +41,7 @@ async def test_every_mode_ranks_what_it_finds_with_scores(
     for items in (context.entities, context.relations, context.chunks):
         assert [i.score for i in items] == sorted((i.score for i in items), reverse=True)
         assert all(item.why for item in items)
-    assert bool(context.relations) == (mode != "naive")
+    assert bool(context.relations) == MODES[mode].graph
     if mode in ("local", "mix"):
         assert "Marley" in [entity.name for entity in context.entities[:3]]
     assert context == await pipelines(carol).retrieve(QUESTION, param)
@@ -498,5 +498,5 @@ async def test_there_may_be_nothing_to_rank(
     assert not context.chunks and not context.relations
     fill(tmp_path, [(Document("Rain fell. Nobody spoke.", id="rain"), [])])
     context = await pipelines(tmp_path).retrieve("rain", QueryParam(mode=mode))
-    assert len(context.chunks) == (mode in ("naive", "mix"))
+    assert len(context.chunks) == MODES[mode].chunks
     assert not context.entities and not context.relations

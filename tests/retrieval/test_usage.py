@@ -9,8 +9,9 @@ import pytest
 from lightrag_jsonl import Document, QueryParam
 from lightrag_jsonl.core.answers import Answer
 from lightrag_jsonl.core.errors import EmbeddingError, LLMError
+from lightrag_jsonl.core.modes import Mode
 from lightrag_jsonl.core.protocols import Vectors
-from lightrag_jsonl.core.types import Completion, Message, Mode
+from lightrag_jsonl.core.types import Completion, Message
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.providers.offline import HashEmbedder
 from lightrag_jsonl.testing import Request, ScriptedLLM

@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from lightrag_jsonl import Document, LightRAG
+from lightrag_jsonl.core.modes import DEFAULT_MODE, MODES
+from lightrag_jsonl.readers.formats import FILE_FORMATS
 from lightrag_jsonl.server.security import Access
 from tests.cli.conftest import run
 from tests.kit import entity, relation
@@ -117,6 +119,19 @@ def test_a_model_is_used_once_it_has_answered(kb: Path, monkeypatch: pytest.Monk
         assert not any(b"own-key" in path.read_bytes() for path in kb.iterdir() if path.is_file())
         assert server.post("/indexes/kb/settings", {"llm": "none"})["llm"] == "none"
         assert server.post("/indexes/kb/query", {"question": "Who is Curie?"})["notice"]
+
+
+def test_the_settings_name_every_mode_and_every_format(kb: Path) -> None:
+    """In English and in Chinese, the default mode first: the page's lists are made from them."""
+    with serving(kb) as server:
+        settings = server.get("/indexes/kb/settings")
+    assert settings["modes"] == {mode: by_language(plan.names) for mode, plan in MODES.items()}
+    assert next(iter(settings["modes"])) == DEFAULT_MODE
+    assert settings["formats"] == [by_language(format.names) for format in FILE_FORMATS]
+
+
+def by_language(names: tuple[str, str]) -> dict[str, str]:
+    return dict(zip(("en", "zh"), names, strict=True))
 
 
 def test_the_model_of_a_shared_server_is_set_where_it_starts(kb: Path) -> None:

@@ -410,6 +410,22 @@ def test_without_a_model_the_page_says_so(server: Running, page: Page) -> None:
     page.wait("#ask .composer", "No model is set")
 
 
+def test_modes_and_formats_are_listed_as_the_server_names_them(server: Running, page: Page) -> None:
+    """In both languages, the default mode first."""
+    settings = server.get("/indexes/kb/settings")
+    page.open(server)
+    page.wait("#ask .composer", "No model is set")
+    for language, brackets in {"en": " ({})", "zh": "（{}）"}.items():
+        listed = page.run("[...document.querySelectorAll('#ask option')].map((one) => one.text)")
+        assert listed == [
+            names[language] + brackets.format(mode) for mode, names in settings["modes"].items()
+        ]
+        kinds = page.run("document.querySelector('#documents .drop details p').textContent")
+        for names in settings["formats"]:
+            assert names[language] in kinds
+        page.wait("#language").click()
+
+
 def test_an_answer_is_copied_and_shown_as_it_was_written(kb: Path, page: Page) -> None:
     """With the list of its sources; the Markdown can be seen, and hidden again."""
     llm = PacedLLM(["**Marie Curie** was born in Warsaw [1]."])

@@ -11,8 +11,7 @@ import pytest
 
 from lightrag_jsonl import AsyncLightRAG, LightRAG, QueryParam
 from lightrag_jsonl.core.errors import LLMError, NotFoundError
-from lightrag_jsonl.core.modes import MODES
-from lightrag_jsonl.core.types import Mode
+from lightrag_jsonl.core.modes import MODES, Mode
 from lightrag_jsonl.testing import ScriptedLLM
 from lightrag_jsonl.tracing.events import AnswerChunk, Answered, End, Event, SelectionMade
 from lightrag_jsonl.tracing.trace import assemble_trace
@@ -206,7 +205,7 @@ def test_every_mode_leaves_a_sound_trace(tmp_path: Path, selection: str) -> None
     """Whatever the mode and the way of choosing, the trace is whole, checked and exportable."""
     pyoxigraph = pytest.importorskip("pyoxigraph")
     with filled(tmp_path, ENGLISH) as rag:
-        for mode in MODES:
+        for mode, plan in MODES.items():
             param = QueryParam(mode=mode, selection=selection)  # type: ignore[arg-type]
             trace = rag.traces.get(str(rag.query(ENGLISH.question, param).trace_id))
             text = rag.traces.export(trace.id, with_source=True)
@@ -214,9 +213,9 @@ def test_every_mode_leaves_a_sound_trace(tmp_path: Path, selection: str) -> None
             assert ENGLISH.question in rag.traces.page(trace.id)
             assert rag.traces.verify() == () == rag.traces.verify(trace.id)
             assert trace.status == "complete" and len(quads) == text.count("\n")
-            assert ("edgeCount" in text) == (mode not in ("naive", "bypass"))
-            assert ("selectedChunk" in text) == (mode in ("naive", "mix", "overview"))
-            assert bool(trace.selected) == (mode not in ("naive", "overview", "bypass"))
+            assert ("edgeCount" in text) == plan.graph
+            assert ("selectedChunk" in text) == plan.chunks
+            assert bool(trace.selected) == (plan.graph and not plan.communities)
             assert {one.reasoning is not None for one in trace.selected} <= {selection == "llm"}
 
 

@@ -8,7 +8,7 @@ import { markdown, plain } from "./markdown.js";
 import { differing, headingBelow, openCitations, openSources, place } from "./passage.js";
 import { go, linkTo, route } from "./route.js";
 import { modelLine } from "./settings.js";
-import { format, keysAfter, listed, STATING_NOTHING, t, translate } from "./strings.js";
+import { format, listed, STATING_NOTHING, t, translate } from "./strings.js";
 
 const MOST_TURNS = 30; // of a conversation that are kept
 const MOST_CONVERSATIONS = 20; // likewise
@@ -23,7 +23,7 @@ let parts;
 
 export function startAsk() {
   const filter = (name, type) => h("label", {}, h("span", { t: `filter_${name}` }), h("input", { name, type }));
-  const mode = h("select", { label: "mode" }, keysAfter("mode_").map((name) => h("option", { value: name, t: `mode_${name}` })));
+  const mode = h("select", { label: "mode" });
   parts = {
     intro: h("div", { class: "intro" }),
     heading: h("h1", { class: "offscreen", t: "ask", hidden: true }),
@@ -50,6 +50,11 @@ export function startAsk() {
   drawing = new Drawing(parts.canvas, (entity) => openSources({ entity }));
   beginning = new Beginning(parts.intro, ask, () => showAsk(route().parts));
   showEvidence([]);
+}
+
+// The modes to choose from, the default first.
+export function showModes(modes) {
+  parts.mode.replaceChildren(...modes.map((name) => h("option", { value: name, t: `mode_${name}` })));
 }
 
 // Once the index is known: the conversation that the address names, or a new one, and which model answers.

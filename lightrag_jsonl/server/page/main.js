@@ -1,12 +1,12 @@
 // The page: its views, the chosen index, language and theme.
 
-import { current, get } from "./api.js";
-import { showAsk, startAsk } from "./ask.js";
+import { current, get, indexPath } from "./api.js";
+import { showAsk, showModes, startAsk } from "./ask.js";
 import { showDocuments, startDocuments } from "./documents.js";
 import { $, guarded, h } from "./dom.js";
 import { showGraph, startGraph } from "./graph.js";
 import { route } from "./route.js";
-import { switchLanguage, t, translate } from "./strings.js";
+import { learn, switchLanguage, t, translate } from "./strings.js";
 
 const VIEWS = new Map(Object.entries({ ask: showAsk, graph: showGraph, documents: showDocuments }));
 
@@ -49,6 +49,9 @@ const start = guarded(async () => {
   const address = (name) => (names.length > 1 ? `?index=${encodeURIComponent(name)}` : location.pathname);
   history.replaceState(null, "", address(current.index) + location.hash); // so that a link names its index
   select.addEventListener("change", () => location.assign(`?index=${encodeURIComponent(select.value)}#${route().view}`));
+  const settings = await get(indexPath("/settings"));
+  learn(settings);
+  showModes(Object.keys(settings.modes));
   addEventListener("hashchange", show);
   show();
   if (matchMedia("(hover: hover)").matches) $("textarea").focus(); // elsewhere a keyboard would cover the page

@@ -1,4 +1,4 @@
-// All words of the page, in English and Chinese. `{}` stands for a number or a name.
+// All words of the page, in English and Chinese, but the names that the server tells (`learn`). `{}` stands for a number or a name.
 
 const WORDS = new Map(Object.entries({
   views: ["Views", "视图"],
@@ -52,13 +52,6 @@ const WORDS = new Map(Object.entries({
   stop: ["Stop", "停止"],
   new_conversation: ["New conversation", "新对话"],
   mode: ["Mode", "模式"],
-  mode_mix: ["Everything (mix)", "全部（mix）"],
-  mode_hybrid: ["Entities and relations (hybrid)", "实体与关系（hybrid）"],
-  mode_local: ["Entities (local)", "实体（local）"],
-  mode_global: ["Relations (global)", "关系（global）"],
-  mode_naive: ["Passages (naive)", "段落（naive）"],
-  mode_overview: ["The whole (overview)", "全貌（overview）"],
-  mode_bypass: ["Model only (bypass)", "仅模型（bypass）"],
   filters: ["Mode and filters", "模式与筛选"],
   filter_title: ["Title of the document", "文档标题"],
   filter_from: ["Dated from", "日期不早于"],
@@ -191,7 +184,6 @@ const WORDS = new Map(Object.entries({
   progress: ["Progress", "进度"],
   reading_n: ["Reading {}", "正在读取 {}"],
   choose_files: ["Choose files", "选择文件"],
-  kinds: ["PDF, Word, PowerPoint, Excel, CSV, HTML, EPUB, Text, Markdown, reStructuredText, Org, LaTeX, Jupyter notebooks, Mail, Outlook, JSON, XML, OpenDocument text, OpenDocument sheets, OpenDocument slides, RTF, MHTML, FictionBook, Evernote, Subtitles, Calendar, Python, Source code, Pictures", "PDF、Word、PowerPoint、Excel、CSV、HTML、EPUB、文本、Markdown、reStructuredText、Org、LaTeX、Jupyter 笔记本、邮件、Outlook、JSON、XML、OpenDocument 文本、OpenDocument 表格、OpenDocument 演示、RTF、MHTML、FictionBook、印象笔记、字幕、日历、Python、源代码、图片"],
   kind_text: ["text", "文本"],
   name: ["Name", "名称"],
   kind: ["Kind", "类型"],
@@ -292,9 +284,11 @@ export function t(key, value = "") {
   return (WORDS.get(key)?.[language === "zh" ? 1 : 0] ?? "").replace("{}", () => value);
 }
 
-// What follows a prefix in the keys that begin with it, in the order written above.
-export function keysAfter(prefix) {
-  return [...WORDS.keys()].filter((key) => key.startsWith(prefix)).map((key) => key.slice(prefix.length));
+// Take the names of modes and of formats of files from the server, and write them where they belong.
+export function learn({ modes, formats }) {
+  for (const [mode, { en, zh }] of Object.entries(modes)) WORDS.set(`mode_${mode}`, [`${en} (${mode})`, `${zh}（${mode}）`]);
+  WORDS.set("kinds", [formats.map(({ en }) => en).join(", "), formats.map(({ zh }) => zh).join("、")]);
+  translate(document.body);
 }
 
 // Predicates of relations that say nothing but that a text names both ends.
