@@ -11,7 +11,6 @@ import tempfile
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -20,9 +19,10 @@ from lightrag_jsonl.core.text import counted
 from lightrag_jsonl.storage.sqlite.dialect import SQLiteDialect
 from lightrag_jsonl.storage.sqlite.memory import SQLiteMemory
 from lightrag_jsonl.storage.sqlite.memory_files import MemoryFiles
-from lightrag_jsonl.storage.store import FORMAT, Store
+from lightrag_jsonl.storage.store import FORMAT, Store, schema_of
 from lightrag_jsonl.storage.tables.base import by_name, only_column
 from lightrag_jsonl.storage.tables.full_text import PARTS
+from lightrag_jsonl.storage.tables.kept_rows import SAVED_STATE_TABLES
 from lightrag_jsonl.storage.views import Snapshot, StoreView, Transaction
 
 if TYPE_CHECKING:
@@ -330,7 +330,7 @@ class SQLiteStore(Store):
             return
         connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
         connection.execute("PRAGMA journal_mode = WAL")
-        script = f"BEGIN; {schema_text()}; PRAGMA user_version = {FORMAT}; COMMIT;"
+        script = f"BEGIN; {schema_of(SQLiteDialect, __package__)}; PRAGMA user_version = {FORMAT}; COMMIT;"
         connection.executescript(script)
 
 
@@ -361,17 +361,11 @@ def _format(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
-def schema_text() -> str:
-    """The statements that make an empty index."""
-    schema = files(__package__).joinpath("schema.sql").read_text(encoding="utf-8")
-    return schema.replace("{FORMAT}", str(FORMAT))
-
-
 @cache
 def _schema() -> frozenset[SchemaRow]:
     """Every table and index of the format, with the SQL."""
     with contextlib.closing(sqlite3.connect(":memory:")) as connection:
-        connection.executescript(schema_text())
+        connection.executescript(schema_of(SQLiteDialect, __package__))
         return frozenset(connection.execute(SCHEMA))
 
 
@@ -380,7 +374,7 @@ def _saved_states_schema() -> frozenset[SchemaRow]:
     """The tables of saved states, which the first snapshot makes and the last one takes along."""
     with contextlib.closing(sqlite3.connect(":memory:")) as connection:
         connection.execute("PRAGMA foreign_keys = OFF")
-        for statement in SQLiteDialect.SAVED_STATES:
+        for statement in SAVED_STATE_TABLES:
             connection.execute(statement)
         return frozenset(connection.execute(SCHEMA))
 

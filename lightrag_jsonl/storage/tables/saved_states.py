@@ -11,6 +11,7 @@ from lightrag_jsonl.storage.tables.documents import DocumentWrites
 from lightrag_jsonl.storage.tables.graph import GraphWrites
 from lightrag_jsonl.storage.tables.kept_rows import (
     KEPT_TABLES,
+    SAVED_STATE_TABLES,
     Rows,
     RowsByKey,
     RowsByTable,
@@ -40,8 +41,8 @@ class SavedStateWrites(DocumentWrites, GraphWrites):
     def save_state(self, name: str, created_at: float) -> SavedState:
         """Save the present state; the name must be new."""
         if not self.has_saved_states:
-            for statement in self.dialect.SAVED_STATES:
-                self.dialect.execute(statement)
+            for statement in SAVED_STATE_TABLES:
+                self.dialect.execute(self.dialect.schema_words(statement))
         row = {
             "name": name,
             "created_at": created_at,
