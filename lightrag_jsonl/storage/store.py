@@ -24,7 +24,7 @@ from lightrag_jsonl.core.errors import (
 )
 from lightrag_jsonl.core.retrying import MAX_RETRIES
 from lightrag_jsonl.core.types import Completion
-from lightrag_jsonl.storage.memory import GraphMemory
+from lightrag_jsonl.storage.memory import VectorMemory
 from lightrag_jsonl.storage.tables.dialect import Dialect
 from lightrag_jsonl.storage.views import Snapshot, StoreView, Transaction
 
@@ -51,9 +51,9 @@ class Store(ABC):
     SHARES_JOBS: ClassVar[bool] = False  # whether several servers may offer the index at once
     read_only: bool
 
-    def __init__(self, location: str, memory: GraphMemory) -> None:
+    def __init__(self, location: str, memory: VectorMemory | None = None) -> None:
         self.location = location
-        self._memory = memory
+        self._memory = memory or VectorMemory()
         self._write_lock = RLock()  # so that a transaction inside another is an error
         self._closed = False
 
@@ -137,9 +137,10 @@ class Store(ABC):
     def close(self) -> None:
         """Release everything; further calls raise `StorageError`."""
 
-    @abstractmethod
     def _snapshot_of(self, view: StoreView) -> Snapshot:
         """A snapshot of a view, after the memory has caught up with the state of the view."""
+        memory = self._memory
+        return Snapshot(view.dialect, memory.graph, memory.vectors, memory.state_counts)
 
     @abstractmethod
     def _problems(self, view: StoreView) -> list[str]:

@@ -112,7 +112,6 @@ class PostgresStore(Store):
     SHARES_JOBS = True
 
     def __init__(self, address: DatabaseURL, *, create: bool = True) -> None:
-        self._memory: PostgresMemory
         super().__init__(str(address), PostgresMemory())
         self._address = address
         self._writer: psycopg.Connection[Any] | None = None  # once there was a transaction

@@ -23,7 +23,7 @@ from lightrag_jsonl.storage.store import FORMAT, Store, schema_of
 from lightrag_jsonl.storage.tables.base import by_name, only_column
 from lightrag_jsonl.storage.tables.full_text import PARTS
 from lightrag_jsonl.storage.tables.kept_rows import SAVED_STATE_TABLES
-from lightrag_jsonl.storage.views import Snapshot, StoreView, Transaction
+from lightrag_jsonl.storage.views import StoreView, Transaction
 
 if TYPE_CHECKING:
     from filelock import FileLock
@@ -94,7 +94,6 @@ class SQLiteStore(Store):
         )
         register = None if self.read_only else self._register_files
         self._memory_files = MemoryFiles(self._folder, register)
-        self._memory: SQLiteMemory
         super().__init__(str(self._folder), SQLiteMemory(self._memory_files))
         self._writer: sqlite3.Connection | None = None  # once there was a transaction
         self._free: deque[sqlite3.Connection] = deque()  # for reading; thread-safe at both ends
@@ -225,10 +224,6 @@ class SQLiteStore(Store):
         """Note which files are mapped; `StorageError` where that cannot be written."""
         with self.transaction(durable=False) as transaction:
             transaction.put_settings(setting)
-
-    def _snapshot_of(self, view: StoreView) -> Snapshot:
-        memory = self._memory
-        return Snapshot(view.dialect, memory.graph, memory.vectors, memory.state_counts)
 
     def _problems(self, view: StoreView) -> list[str]:
         execute = view.dialect.execute
