@@ -3,7 +3,7 @@
 from collections import namedtuple
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from functools import cache, lru_cache, partial
+from functools import cache, lru_cache
 from typing import Any, TypeAlias, TypeVar, get_origin, get_type_hints
 
 import msgspec
@@ -81,16 +81,9 @@ def column_parsers(kind: Any) -> dict[str, ColumnParser]:
     for name, hint in get_type_hints(kind).items():
         if hint is bool:
             parsers[name] = bool
-        elif get_origin(hint) is tuple:
-            parsers[name] = partial(_parsed_items, msgspec.json.Decoder(hint).decode)
-        elif get_origin(hint) in (dict, Mapping) or is_dataclass(hint):
+        elif get_origin(hint) in (dict, Mapping, tuple) or is_dataclass(hint):
             parsers[name] = msgspec.json.Decoder(hint).decode
     return parsers
-
-
-def _parsed_items(parse: ColumnParser, text: str | None) -> Any:
-    """A tuple in JSON; NULL is the empty one."""
-    return parse(text) if text else ()
 
 
 def only_column(cursor: Cursor) -> list[Any]:

@@ -150,14 +150,14 @@ class MentionWrites(MentionReads, KeepingTables):
 
 
 def _mention_rows(kind: Any, cursor: Cursor) -> list[MentionRow[Any]]:
-    """The mentions in rows with the columns of a place and of a class of mentions."""
+    """The mentions in rows with the columns of a place and of a class of mentions; NULL stands for no texts."""
     names = field_names(kind)
     parsers = [(names.index(name), parse) for name, parse in column_parsers(kind).items()]
     parse_written = column_parsers(MentionRow)["written"]
     rows: list[MentionRow[Any]] = []
     for id, owner, chunk, position, forward, written, *values in cursor:
         for index, parse in parsers:
-            values[index] = parse(values[index])
+            values[index] = () if values[index] is None else parse(values[index])
         rows.append(
             MentionRow(
                 id=id,
@@ -166,7 +166,7 @@ def _mention_rows(kind: Any, cursor: Cursor) -> list[MentionRow[Any]]:
                 position=position,
                 mention=kind(*values),
                 forward=bool(forward),
-                written=parse_written(written),
+                written=parse_written(written) if written else (),
             )
         )
     return rows
