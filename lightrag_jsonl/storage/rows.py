@@ -97,8 +97,7 @@ class StoredDocument:
     index: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fingerprint:
+class Fingerprint(NamedTuple):
     """Whether a passage is front matter, and a digest of its folded text, which its copies share."""
 
     is_front_matter: bool
@@ -113,8 +112,7 @@ class Fingerprint:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class StoredChunk:
+class StoredChunk(NamedTuple):
     """A chunk to be stored, with the result of the extraction; mentions are stored separately."""
 
     row: int
