@@ -58,7 +58,8 @@ class PendingDocument:
         return f"upload-{self.job}" if self.is_file else self.document.id or ""
 
 
-class StoredJob(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredJob:
     """A job of a server: its state, the bytes that were sent for it, and all of it in JSON."""
 
     id: str
