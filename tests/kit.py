@@ -6,7 +6,7 @@ import itertools
 import json
 import re
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -179,16 +179,19 @@ def _graph(snapshot: Snapshot, times: bool) -> tuple[dict[str, Any], dict[tuple[
     rows, edges = snapshot.entity_rows(), snapshot.relation_rows()
     entities, relations = {}, {}
     for id, one in snapshot.entities(list(rows), chunk_limit=10**6).items():
-        facts = one.attributes, one.aliases
-        merged = one.name, one.type, one.description, sorted(one.chunk_ids), *facts
-        created_at = one.created_at if times else None
-        entities[rows[id].key] = *merged, rows[id].mentions, rows[id].summary, created_at
+        merged = _field_values(one, times)
+        entities[rows[id].key] = *merged, rows[id].mentions, rows[id].summary
     for id, edge in snapshot.relations(list(edges), chunk_limit=10**6).items():
-        shown = edge.keywords, edge.description, edge.weight, sorted(edge.chunk_ids)
-        created_at = edge.created_at if times else None
-        ends = edge.source, edge.target
-        relations[ends] = *shown, edges[id].mentions, edges[id].summary, created_at
+        merged = _field_values(edge, times)
+        relations[edge.source, edge.target] = *merged, edges[id].mentions, edges[id].summary
     return entities, relations
+
+
+def _field_values(one: Any, times: bool) -> tuple[Any, ...]:
+    """All fields of an entity or a relation; the order of chunks counts for nothing, nor the time unless asked."""
+    created_at = one.created_at if times else None
+    shown = replace(one, chunk_ids=sorted(one.chunk_ids), created_at=created_at)
+    return tuple([getattr(shown, field.name) for field in fields(shown)])
 
 
 def _dates(snapshot: Snapshot) -> Iterator[tuple[str, ...]]:
@@ -226,17 +229,32 @@ def _terms(snapshot: Snapshot) -> dict[str, Any]:
     }
 
 
-def unset_fields(value: Any) -> list[str]:
-    """The fields of a dataclass that have their default values: those that a test would not miss."""
-    return [
-        field.name
+def filled(value: Any) -> Any:
+    """A dataclass without a field at its default: a field that a test does not set has another value of its type."""
+    others = {
+        field.name: _other_value(getattr(value, field.name))
         for field in fields(value)
         if getattr(value, field.name) == field.default
         or (
             field.default_factory is not MISSING
             and getattr(value, field.name) == field.default_factory()
         )
-    ]
+    }
+    return replace(value, **others)
+
+
+def _other_value(default: Any) -> Any:
+    match default:
+        case bool():
+            return not default
+        case int() | float():
+            return type(default)(default // 2 or 2)
+        case tuple():
+            return ("一",)
+        case dict():
+            return {"一": 2}
+        case _:
+            return "一"
 
 
 # ── what must always hold ───────────────────────────────────────────────────────

@@ -400,6 +400,14 @@ class Relation:
         return not self.keywords or not STATING_NOTHING.issuperset(self.keywords)
 
 
+# What exports have of an entity beside its name and type, and of a relation.
+NODE_FIELDS = ("description", "chunk_ids", "created_at", "attributes", "aliases")
+EDGE_FIELDS = (
+    "source", "target", "keywords", "reverse_keywords", "description", "weight", "chunk_ids",
+    "created_at",
+)  # fmt: skip
+
+
 class Neighbourhood(NamedTuple):
     """An entity and its relations, strongest first."""
 

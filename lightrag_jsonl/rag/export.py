@@ -22,6 +22,8 @@ from lightrag_jsonl.core.languages import STATING_NOTHING, known_language
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.text import clipped, sanitize
 from lightrag_jsonl.core.types import (
+    EDGE_FIELDS,
+    NODE_FIELDS,
     UNKNOWN_TYPE,
     Entity,
     Record,
@@ -31,7 +33,7 @@ from lightrag_jsonl.core.types import (
 )
 from lightrag_jsonl.indexing.bearers import as_written
 from lightrag_jsonl.indexing.overrides import mentioned_names
-from lightrag_jsonl.rag.network import EDGE_FIELDS, NODE_FIELDS, item_texts, network, xml_value
+from lightrag_jsonl.rag.network import item_texts, network, xml_value
 from lightrag_jsonl.storage.graph_index import GraphIndex
 from lightrag_jsonl.storage.views import StoreView
 from lightrag_jsonl.tracing import rdf

@@ -11,7 +11,7 @@ import numpy as np
 
 from lightrag_jsonl.core.errors import required_packages
 from lightrag_jsonl.core.patterns import pattern_of
-from lightrag_jsonl.core.types import Entity, Relation
+from lightrag_jsonl.core.types import EDGE_FIELDS, NODE_FIELDS, Entity, Relation
 from lightrag_jsonl.storage.graph_index import GraphIndex
 from lightrag_jsonl.storage.store import Store
 
@@ -23,11 +23,6 @@ NamedItem = TypeVar("NamedItem")
 ReadEntities: TypeAlias = Callable[[Collection[int]], Mapping[int, Entity]]  # by row id
 ReadRelations: TypeAlias = Callable[[Collection[int]], Mapping[int, Relation]]
 
-NODE_FIELDS = ("description", "chunk_ids", "created_at", "attributes", "aliases")
-EDGE_FIELDS = (
-    "source", "target", "keywords", "reverse_keywords", "description", "weight", "chunk_ids",
-    "created_at",
-)  # fmt: skip
 NOT_XML = pattern_of("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 BLOCK = 256  # rows that are read together
 VISITED_NODES = 10_000  # whose neighbours are kept, for algorithms that come back to them

@@ -13,15 +13,16 @@ from lightrag_jsonl.storage.vector_index import HALF, Halves, Ids, VectorBlock, 
 from lightrag_jsonl.storage.views import StoreView
 
 
-class GraphMemory:
-    """The graph of one generation.
+class VectorMemory:
+    """The graph and the vectors of one generation.
 
     Each commit, of any process, records the touched rows; from these the memory catches up, while
-    nobody searches.
+    nobody searches. The dialect packs vectors as bytes: float16, little endian.
     """
 
     def __init__(self) -> None:
-        self.graph: GraphIndex  # loaded by the first search
+        self.graph: GraphIndex  # loaded by the first search, as the vectors are
+        self.vectors: dict[Kind, VectorIndex] = {}
         self.state_counts = StateCounts()
         self._generation = -1
         self._searches = 0
@@ -67,38 +68,19 @@ class GraphMemory:
         """Save what is worth it, for the next process."""
 
     def load(self, view: StoreView) -> None:
-        """Read all rows."""
+        """Read all rows and all vectors."""
         self.graph = GraphIndex.of(view.graph_rows())
+        for kind in TABLE_NAMES:
+            self.load_vectors(view, kind)
 
     def update(self, view: StoreView, touched: dict[Kind, set[int]]) -> None:
-        """Read the rows that were touched."""
+        """Read the rows and the vectors that were touched."""
         self.graph = self.graph.updated(
             entities=ascending(touched["entity"]),
             relations=ascending(touched["relation"]),
             chunks=ascending(touched["chunk"]),
             rows=view.graph_rows(touched),
         )
-
-
-class VectorMemory(GraphMemory):
-    """The graph and the vectors of one generation, for a database that cannot search vectors itself.
-
-    The dialect packs vectors as bytes: float16, little endian.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.vectors: dict[Kind, VectorIndex] = {}  # loaded by the first search
-
-    def load(self, view: StoreView) -> None:
-        """Read all rows and all vectors."""
-        super().load(view)
-        for kind in TABLE_NAMES:
-            self.load_vectors(view, kind)
-
-    def update(self, view: StoreView, touched: dict[Kind, set[int]]) -> None:
-        """Read the rows and the vectors that were touched."""
-        super().update(view, touched)
         for kind in TABLE_NAMES:
             self.update_vectors(view, kind, touched[kind])
 

@@ -97,8 +97,7 @@ class StoredDocument:
     index: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fingerprint:
+class Fingerprint(NamedTuple):
     """Whether a passage is front matter, and a digest of its folded text, which its copies share."""
 
     is_front_matter: bool
@@ -113,8 +112,7 @@ class Fingerprint:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class StoredChunk:
+class StoredChunk(NamedTuple):
     """A chunk to be stored, with the result of the extraction; mentions are stored separately."""
 
     row: int
@@ -175,19 +173,18 @@ class DatedMention:
 
 
 def document_position(document_id: str, written: str | None) -> int:
-    """The position of the first chunk of a document; the next chunks follow one by one."""
-    return _rank(document_id, written) << CHUNK_BITS
+    """The position of the first chunk of a document; the next chunks follow one by one.
 
-
-def _rank(document_id: str, written: str | None) -> int:
-    """The place of a document among all others, whenever they are inserted: by the first day of its
-    date, then by its id; without a date after all others.
+    Documents are ordered, whenever they are inserted, by the first day of their date, then by their id;
+    those without a date come last.
     """
     number = int(digest(document_id)[:8], 16)
     iso = iso_date(written or "")
-    if not iso:
-        return (NO_DAY << DAY_SHIFT) + number
-    return (first_day(iso) << DAY_SHIFT) + (number >> (32 - DAY_SHIFT))
+    if iso:
+        place = (first_day(iso) << DAY_SHIFT) + (number >> (32 - DAY_SHIFT))
+    else:
+        place = (NO_DAY << DAY_SHIFT) + number
+    return place << CHUNK_BITS
 
 
 def reading_order(position: int, chunk: int) -> tuple[int, int, int]:

@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property, partial
+from importlib.resources import files
 from operator import methodcaller
 from threading import RLock
 from typing import ClassVar, TypeVar
@@ -23,7 +24,8 @@ from lightrag_jsonl.core.errors import (
 )
 from lightrag_jsonl.core.retrying import MAX_RETRIES
 from lightrag_jsonl.core.types import Completion
-from lightrag_jsonl.storage.memory import GraphMemory
+from lightrag_jsonl.storage.memory import VectorMemory
+from lightrag_jsonl.storage.tables.dialect import Dialect
 from lightrag_jsonl.storage.views import Snapshot, StoreView, Transaction
 
 log = logging.getLogger(__name__)
@@ -49,9 +51,9 @@ class Store(ABC):
     SHARES_JOBS: ClassVar[bool] = False  # whether several servers may offer the index at once
     read_only: bool
 
-    def __init__(self, location: str, memory: GraphMemory) -> None:
+    def __init__(self, location: str, memory: VectorMemory | None = None) -> None:
         self.location = location
-        self._memory = memory
+        self._memory = memory or VectorMemory()
         self._write_lock = RLock()  # so that a transaction inside another is an error
         self._closed = False
 
@@ -135,9 +137,10 @@ class Store(ABC):
     def close(self) -> None:
         """Release everything; further calls raise `StorageError`."""
 
-    @abstractmethod
     def _snapshot_of(self, view: StoreView) -> Snapshot:
         """A snapshot of a view, after the memory has caught up with the state of the view."""
+        memory = self._memory
+        return Snapshot(view.dialect, memory.graph, memory.vectors, memory.state_counts)
 
     @abstractmethod
     def _problems(self, view: StoreView) -> list[str]:
@@ -151,6 +154,15 @@ class Store(ABC):
         self._check_open()
         if self.read_only:
             raise StorageError(f"{self.location} {self.READ_ONLY_ADVICE}", path=self.location)
+
+
+def schema_of(dialect: type[Dialect], package: str) -> str:
+    """The statements that make an empty index: of the tables that all stores have, and of `schema.sql` in the
+    package of a store.
+    """
+    tables = files("lightrag_jsonl.storage.tables").joinpath("schema.sql").read_text("utf-8")
+    own_tables = files(package).joinpath("schema.sql").read_text("utf-8")
+    return dialect.schema_words(tables).replace("{FORMAT}", str(FORMAT)) + own_tables
 
 
 async def read(store: Store, job: Callable[[StoreView], Result]) -> Result:

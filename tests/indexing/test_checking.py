@@ -2,24 +2,40 @@
 
 import sqlite3
 from contextlib import closing
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from lightrag_jsonl import IndexOptions
-from lightrag_jsonl.core.types import Document
+from lightrag_jsonl.core.types import Document, EntityMention, RelationMention
+from lightrag_jsonl.storage.rows import EntityRow, RelationRow
 from lightrag_jsonl.testing import Request, ScriptedLLM
 from tests.kit import entity, index, jsonl, relation, text_of
 
 OPTIONS = IndexOptions(max_gleanings=0, chunk_tokens=60, chunk_overlap=0, summarize_fragments=4)
+UNCHANGED = {  # here: what the samples leave empty, and what is no column or leads to nothing else
+    EntityRow: {"id", "quoted", "edited"},
+    RelationRow: {
+        *("id", "high", "backward_keywords", "edited"),
+        *("summary", "summarized_to", "summarized_mentions"),
+    },
+    EntityMention: {"grounded", "quoted", "attributes", "valid_from", "valid_to"},
+    RelationMention: {"valid_from", "valid_to"},
+}
+
+
+def fields_of(kind: Any) -> str:
+    """The fields of a class as the columns of which a value is changed."""
+    return " ".join(field.name for field in fields(kind) if field.name not in UNCHANGED[kind])
+
+
 COLUMNS = {  # of which one value is changed at a time
-    "entities": "key name type description names types attributes aliases mentions summary "
-    "summarized_to summarized_mentions created_at",
-    "relations": "low reversed description keywords low_names high_names forward backward weight "
-    "mentions created_at",
-    "entity_mentions": "entity position name type description aliases",
-    "relation_mentions": "relation position source target keywords description strength forward",
+    "entities": fields_of(EntityRow),
+    "relations": fields_of(RelationRow),
+    "entity_mentions": f"entity position {fields_of(EntityMention)}",
+    "relation_mentions": f"relation position forward {fields_of(RelationMention)}",
     "stated_aliases": "key",
     "entity_vectors": "digest data",
     "relation_vectors": "digest data",

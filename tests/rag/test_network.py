@@ -1,12 +1,14 @@
 """`rag.graph`: a networkx graph over the index in memory."""
 
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 
 import networkx as nx
 import pytest
 
 from lightrag_jsonl import Document, LightRAG
+from lightrag_jsonl.core.types import EDGE_FIELDS, NODE_FIELDS, Entity, Relation
 
 RECORDS = [
     {"type": "entity", "name": "Ada", "entity_type": "person", "description": "Ada sails."},
@@ -67,3 +69,11 @@ def test_it_cannot_be_changed_and_shows_one_state(rag: LightRAG) -> None:
 
     assert "Bob" not in graph and "Bob" in rag.graph
     assert rag.graph is rag.graph
+
+
+def test_exports_have_every_field() -> None:
+    """Also one that an entity or a relation is given one day; scores belong to a search, degrees to the graph."""
+    entity_fields = {field.name for field in fields(Entity)}
+    relation_fields = {field.name for field in fields(Relation)}
+    assert {*NODE_FIELDS, "name", "type", "degree", "score", "why"} == entity_fields
+    assert {*EDGE_FIELDS, "score", "why"} == relation_fields

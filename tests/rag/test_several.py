@@ -33,7 +33,7 @@ from lightrag_jsonl.storage.joined.views import JoinedReads
 from lightrag_jsonl.storage.views import StoreView
 from lightrag_jsonl.testing import HashEmbedder, Request, ScriptedLLM
 from tests.indexing.libraries import libraries, pending, slow
-from tests.kit import View, entity, index, relation, view
+from tests.kit import View, entity, filled, index, relation, view
 from tests.storage.contract import sample_entities, sample_relation
 
 MODES = ("naive", *GRAPH_MODES)
@@ -491,8 +491,8 @@ def test_an_index_without_vectors_of_names_is_asked_beside_one_with_them(
 def test_a_field_of_a_part_is_one_of_the_whole() -> None:
     """A field that a row is given one day must be joined, too; summaries belong to one index."""
     own = {"summary", "summarized_to", "summarized_mentions", "reversed"}
-    entity_row = replace(sample_entities()[0], edited={"type": "person"})
-    relation_row = replace(sample_relation(), backward=1, edited={"weight": 5})
+    entity_row = filled(replace(sample_entities()[0], edited={"type": "person"}))
+    relation_row = filled(replace(sample_relation(), edited={"weight": 5}))
     entities = joined_entity(7, "curie", "Curie", [entity_row, entity_row])
     relations = joined_relation(7, (1, 2), [relation_row, relation_row])
     unset = type(entities)(id=0, key=""), type(relations)(id=0, low=0, high=0)

@@ -2,9 +2,9 @@
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -17,6 +17,8 @@ from lightrag_jsonl.storage.views import Snapshot, StoreView
 Vote = TypeVar("Vote")
 
 NO_ROW = 0  # row ids are positive
+# Fields of a row that are no votes or sums of its mentions, or of one index only.
+ONE_INDEX = ("id", "low", "high", "reversed", "summarized_to", "summarized_mentions", "edited")
 BITS_OF_AN_END = 32  # bits for each end of a pair in one number
 
 
@@ -258,19 +260,7 @@ def joined_entity(row: int, key: str, display: str, members: Sequence[EntityRow]
     """The entity of all members, in the order of the parts."""
     if len(members) == 1:
         return replace(members[0], id=row, key=key)
-    entity = EntityRow(
-        id=row,
-        key=key,
-        names=_votes([member.names for member in members]),
-        types=_votes([member.types for member in members]),
-        attributes=_votes([member.attributes for member in members]),
-        aliases=_votes([member.aliases for member in members]),
-        mentions=sum(member.mentions for member in members),
-        quoted=sum(member.quoted for member in members),
-        description=_joined_description(members),
-        created_at=min(member.created_at for member in members),
-        edited=_edited_values(members),
-    )
+    entity = EntityRow(id=row, key=key, **_joined_fields(members))
     entity.decide(display)
     return entity
 
@@ -280,24 +270,28 @@ def joined_relation(row: int, ends: tuple[int, int], members: Sequence[RelationR
     low, high = ends
     if len(members) == 1:
         return replace(members[0], id=row, low=low, high=high)
-    relation = RelationRow(
-        id=row,
-        low=low,
-        high=high,
-        keywords=_votes([member.keywords for member in members]),
-        backward_keywords=_votes([member.backward_keywords for member in members]),
-        low_names=_votes([member.low_names for member in members]),
-        high_names=_votes([member.high_names for member in members]),
-        forward=sum(member.forward for member in members),
-        backward=sum(member.backward for member in members),
-        weight=sum(member.weight for member in members),
-        mentions=sum(member.mentions for member in members),
-        description=_joined_description(members),
-        created_at=min(member.created_at for member in members),
-        edited=_edited_values(members),
-    )
+    relation = RelationRow(id=row, low=low, high=high, **_joined_fields(members))
     relation.decide()
     return relation
+
+
+def _joined_fields(members: Sequence[EntityRow | RelationRow]) -> dict[str, Any]:
+    """What several rows say together: votes and numbers are added up; a summary belongs to one index."""
+    joined: dict[str, Any] = {}
+    for field in fields(members[0]):
+        values = [getattr(member, field.name) for member in members]
+        if field.name in ONE_INDEX:
+            continue
+        if isinstance(values[0], dict):
+            joined[field.name] = _votes(values)
+        elif isinstance(values[0], int):
+            joined[field.name] = sum(values)
+    return {
+        **joined,
+        "description": _joined_description(members),
+        "created_at": min([member.created_at for member in members]),
+        "edited": _edited_values(members),
+    }
 
 
 def turned_relation(relation: RelationRow) -> RelationRow:

@@ -17,7 +17,6 @@ from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.storage.graph_index import GraphIndex, distinct
 from lightrag_jsonl.storage.joined.rows import NO_ROW, IndexPart, JoinedRows, JoinedState
 from lightrag_jsonl.storage.joined.views import JoinedReads, JoinedView
-from lightrag_jsonl.storage.memory import GraphMemory
 from lightrag_jsonl.storage.rows import PendingDocument, StoredJob
 from lightrag_jsonl.storage.store import Store
 from lightrag_jsonl.storage.tables.base import TABLE_NAMES
@@ -58,7 +57,7 @@ class JoinedStore(Store):
         scratch: Store,
         close: Callable[[], None],
     ) -> None:
-        super().__init__(" + ".join([store.location for store in stores]), GraphMemory())
+        super().__init__(" + ".join([store.location for store in stores]))
         self.read_only = False
         self._stores = stores
         self._scratch = scratch
@@ -161,9 +160,6 @@ class JoinedStore(Store):
         self._closed = True
         self._pool.shutdown()
         self._close_parts()
-
-    def _snapshot_of(self, view: StoreView) -> Snapshot:
-        raise NotImplementedError  # snapshots are those of the parts
 
     def _problems(self, view: StoreView) -> list[str]:
         return []

@@ -4,7 +4,6 @@ import contextlib
 import secrets
 import time
 from collections.abc import Callable, Iterator
-from importlib.resources import files
 from typing import Any
 
 import psycopg
@@ -37,10 +36,11 @@ from lightrag_jsonl.storage.postgres.database_graph import DatabaseGraph
 from lightrag_jsonl.storage.postgres.dialect import PostgresDialect
 from lightrag_jsonl.storage.postgres.memory import PostgresMemory
 from lightrag_jsonl.storage.postgres.vectors import PostgresVectors
-from lightrag_jsonl.storage.store import FORMAT, Store
+from lightrag_jsonl.storage.store import FORMAT, Store, schema_of
 from lightrag_jsonl.storage.tables.base import TABLE_NAMES, by_name, only_column
 from lightrag_jsonl.storage.tables.dialect import Dialect
 from lightrag_jsonl.storage.tables.full_text import PARTS, StateCounts
+from lightrag_jsonl.storage.tables.kept_rows import SAVED_STATE_TABLES
 from lightrag_jsonl.storage.vector_index import VectorSearch
 from lightrag_jsonl.storage.views import Snapshot, StoreView, Transaction
 
@@ -112,7 +112,6 @@ class PostgresStore(Store):
     SHARES_JOBS = True
 
     def __init__(self, address: DatabaseURL, *, create: bool = True) -> None:
-        self._memory: PostgresMemory
         super().__init__(str(address), PostgresMemory())
         self._address = address
         self._writer: psycopg.Connection[Any] | None = None  # once there was a transaction
@@ -490,7 +489,7 @@ def _create(connection: psycopg.Connection[Any], address: DatabaseURL) -> None:
         connection.execute(sql.SQL("CREATE SCHEMA {}").format(schema))
     path = search_path(connection, address)
     connection.execute("SELECT set_config('search_path', %s, true)", [path])
-    connection.execute(_schema_text())
+    connection.execute(schema_of(PostgresDialect, __package__))
 
 
 def _copy_tables(
@@ -500,17 +499,11 @@ def _copy_tables(
     _create(connection, target)
     tables = only_column(connection.execute(TABLES_OF, [source.index]))
     if "saved_states" in tables:
-        for statement in PostgresDialect.SAVED_STATES:
-            connection.execute(statement)
+        for statement in SAVED_STATE_TABLES:
+            connection.execute(PostgresDialect.schema_words(statement))
     for table in sorted(tables, key=REFER_AT_ONCE.__contains__):  # after what they refer to
         target_table = sql.Identifier(target.index, table)
         connection.execute(sql.SQL("DELETE FROM {}").format(target_table))
         source_table = sql.Identifier(source.index, table)
         copying = sql.SQL("INSERT INTO {} SELECT * FROM {}").format(target_table, source_table)
         connection.execute(copying)
-
-
-def _schema_text() -> str:
-    """The statements that make an empty index."""
-    schema = files(__package__).joinpath("schema.sql").read_text(encoding="utf-8")
-    return schema.replace("{FORMAT}", str(FORMAT))

@@ -11,7 +11,6 @@ import tempfile
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -20,10 +19,11 @@ from lightrag_jsonl.core.text import counted
 from lightrag_jsonl.storage.sqlite.dialect import SQLiteDialect
 from lightrag_jsonl.storage.sqlite.memory import SQLiteMemory
 from lightrag_jsonl.storage.sqlite.memory_files import MemoryFiles
-from lightrag_jsonl.storage.store import FORMAT, Store
+from lightrag_jsonl.storage.store import FORMAT, Store, schema_of
 from lightrag_jsonl.storage.tables.base import by_name, only_column
 from lightrag_jsonl.storage.tables.full_text import PARTS
-from lightrag_jsonl.storage.views import Snapshot, StoreView, Transaction
+from lightrag_jsonl.storage.tables.kept_rows import SAVED_STATE_TABLES
+from lightrag_jsonl.storage.views import StoreView, Transaction
 
 if TYPE_CHECKING:
     from filelock import FileLock
@@ -94,7 +94,6 @@ class SQLiteStore(Store):
         )
         register = None if self.read_only else self._register_files
         self._memory_files = MemoryFiles(self._folder, register)
-        self._memory: SQLiteMemory
         super().__init__(str(self._folder), SQLiteMemory(self._memory_files))
         self._writer: sqlite3.Connection | None = None  # once there was a transaction
         self._free: deque[sqlite3.Connection] = deque()  # for reading; thread-safe at both ends
@@ -226,10 +225,6 @@ class SQLiteStore(Store):
         with self.transaction(durable=False) as transaction:
             transaction.put_settings(setting)
 
-    def _snapshot_of(self, view: StoreView) -> Snapshot:
-        memory = self._memory
-        return Snapshot(view.dialect, memory.graph, memory.vectors, memory.state_counts)
-
     def _problems(self, view: StoreView) -> list[str]:
         execute = view.dialect.execute
         lines = only_column(execute("PRAGMA integrity_check(20)"))
@@ -330,7 +325,7 @@ class SQLiteStore(Store):
             return
         connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
         connection.execute("PRAGMA journal_mode = WAL")
-        script = f"BEGIN; {schema_text()}; PRAGMA user_version = {FORMAT}; COMMIT;"
+        script = f"BEGIN; {schema_of(SQLiteDialect, __package__)}; PRAGMA user_version = {FORMAT}; COMMIT;"
         connection.executescript(script)
 
 
@@ -361,17 +356,11 @@ def _format(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
-def schema_text() -> str:
-    """The statements that make an empty index."""
-    schema = files(__package__).joinpath("schema.sql").read_text(encoding="utf-8")
-    return schema.replace("{FORMAT}", str(FORMAT))
-
-
 @cache
 def _schema() -> frozenset[SchemaRow]:
     """Every table and index of the format, with the SQL."""
     with contextlib.closing(sqlite3.connect(":memory:")) as connection:
-        connection.executescript(schema_text())
+        connection.executescript(schema_of(SQLiteDialect, __package__))
         return frozenset(connection.execute(SCHEMA))
 
 
@@ -380,7 +369,7 @@ def _saved_states_schema() -> frozenset[SchemaRow]:
     """The tables of saved states, which the first snapshot makes and the last one takes along."""
     with contextlib.closing(sqlite3.connect(":memory:")) as connection:
         connection.execute("PRAGMA foreign_keys = OFF")
-        for statement in SQLiteDialect.SAVED_STATES:
+        for statement in SAVED_STATE_TABLES:
             connection.execute(statement)
         return frozenset(connection.execute(SCHEMA))
 

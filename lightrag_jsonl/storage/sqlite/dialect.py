@@ -33,22 +33,6 @@ class SQLiteDialect(Dialect):
     FOR_UPDATE = ""
     NO_VECTOR = "x'0000'"
     TABLE_COUNT = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = ?"
-    SAVED_STATES = (
-        """CREATE TABLE saved_states (
-            id INTEGER PRIMARY KEY,
-            name TEXT NOT NULL UNIQUE,
-            created_at REAL NOT NULL,
-            generation INTEGER NOT NULL,
-            next_ids TEXT NOT NULL CHECK (json_valid(next_ids))
-        ) STRICT""",
-        """CREATE TABLE saved_rows (
-            state INTEGER NOT NULL REFERENCES saved_states,
-            name TEXT NOT NULL,
-            key INTEGER NOT NULL,
-            content BLOB,
-            PRIMARY KEY (state, name, key)
-        ) STRICT, WITHOUT ROWID""",
-    )
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection

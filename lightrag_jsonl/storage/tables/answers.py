@@ -1,7 +1,6 @@
 """Cached answers of models, and answers that similar questions may reuse."""
 
 from collections.abc import Collection
-from typing import Any
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from lightrag_jsonl.storage.tables.base import (
     WritableTables,
     by_name,
     column_values,
+    field_names,
     json_text,
     only_column,
 )
@@ -32,13 +32,10 @@ class AnswerReads(SettingReads, Tables):
 
     def completion(self, key: bytes) -> Completion | None:
         """The cached answer of the request with this key."""
-        cursor = self._execute(
-            "SELECT text, finish, input_tokens, output_tokens, cached_tokens, calls "
-            "FROM completions WHERE key = ?",
-            key,
-        )
-        for row in by_name(cursor):
-            return _completion(row, self.dialect.unpack_text(row.text))
+        numbers = ", ".join(field_names(Usage))
+        statement = f"SELECT text, finish, {numbers} FROM completions WHERE key = ?"
+        for text, finish, *usage in self._execute(statement, key):
+            return Completion(self.dialect.unpack_text(text), finish, Usage(*usage))
         return None
 
     def completion_keys(self) -> dict[bytes, str | None]:
@@ -152,13 +149,3 @@ class AnswerWrites(AnswerReads, WritableTables):
             generation,
             id - ANSWERS_KEPT,
         )
-
-
-def _completion(row: Any, text: str) -> Completion:
-    usage = Usage(
-        input_tokens=row.input_tokens,
-        output_tokens=row.output_tokens,
-        cached_tokens=row.cached_tokens,
-        calls=row.calls,
-    )
-    return Completion(text=text, finish=row.finish, usage=usage)

@@ -14,6 +14,7 @@ from lightrag_jsonl.storage.tables.dialect import Cursor, Dialect, Keys
 from lightrag_jsonl.storage.vector_index import Ids
 
 RowValue = TypeVar("RowValue")
+ColumnParser: TypeAlias = Callable[[Any], Any]  # from the value in a column to that of a field
 ColumnValues: TypeAlias = Mapping[str, Any]  # of one row, by the name of the column
 
 TABLE_NAMES: dict[Kind, str] = {"entity": "entities", "relation": "relations", "chunk": "chunks"}
@@ -25,11 +26,17 @@ def json_text(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
 
+@cache
+def field_names(kind: Any) -> tuple[str, ...]:
+    """The names of the fields of a class, which are those of the columns."""
+    return tuple([field.name for field in fields(kind)])
+
+
 def column_values(row: Any, **columns: Any) -> dict[str, Any]:
     """The fields of a row as the columns of its table, with `columns` besides or in their place; votes and
     texts as JSON, no texts as NULL.
     """
-    values = {field.name: getattr(row, field.name) for field in fields(row)} | columns
+    values = {name: getattr(row, name) for name in field_names(row.__class__)} | columns
     for name, value in values.items():
         if isinstance(value, dict | tuple):
             values[name] = json_text(value) if value != () else None
@@ -48,33 +55,35 @@ def by_name(cursor: Cursor) -> list[Any]:
     return list(map(row_type(columns)._make, cursor))
 
 
-def read_as(
-    kind: type[RowValue], cursor: Cursor, **parsers: Callable[[Any], Any]
-) -> list[RowValue]:
+def read_as(kind: type[RowValue], cursor: Cursor, **parsers: ColumnParser) -> list[RowValue]:
     """A value of a class for each row: the columns are called as its fields. What is no single value in the
     class is JSON in the column, unless another of the `parsers` reads it.
     """
+    return [kind(**values) for values in parsed_rows(cursor, kind, **parsers)]
+
+
+def parsed_rows(cursor: Cursor, kind: Any, **parsers: ColumnParser) -> Iterator[dict[str, Any]]:
+    """The values of each row by the names of the columns, as the fields of a class hold them."""
     names = [column[0] for column in cursor.description]
-    parsers = {**_json_parsers(kind), **parsers}  # type: ignore[arg-type]  # mypy: no Hashable
-    parsers = {name: parse for name, parse in parsers.items() if name in names}
-    values: list[RowValue] = []
+    all_parsers = {**column_parsers(kind), **parsers}
+    parsed_names = [name for name in all_parsers if name in names]
     for row in cursor:
-        fields = dict(zip(names, row, strict=True))
-        for name, parse in parsers.items():
-            fields[name] = parse(fields[name])
-        values.append(kind(**fields))
-    return values
+        values = dict(zip(names, row, strict=True))
+        for name in parsed_names:
+            values[name] = all_parsers[name](values[name])
+        yield values
 
 
 @cache
-def _json_parsers(kind: type[Any]) -> dict[str, Callable[[Any], Any]]:
-    """What reads the fields of a class that hold mappings, tuples or values of other classes."""
-    hints = get_type_hints(kind)
-    return {
-        name: msgspec.json.Decoder(hint).decode
-        for name, hint in hints.items()
-        if get_origin(hint) in (dict, Mapping, tuple) or is_dataclass(hint)
-    }
+def column_parsers(kind: Any) -> dict[str, ColumnParser]:
+    """What reads the columns of the fields of a class that SQLite does not store as they are."""
+    parsers: dict[str, ColumnParser] = {}
+    for name, hint in get_type_hints(kind).items():
+        if hint is bool:
+            parsers[name] = bool
+        elif get_origin(hint) in (dict, Mapping, tuple) or is_dataclass(hint):
+            parsers[name] = msgspec.json.Decoder(hint).decode
+    return parsers
 
 
 def only_column(cursor: Cursor) -> list[Any]:

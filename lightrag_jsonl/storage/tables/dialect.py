@@ -1,6 +1,7 @@
 """Where the databases differ: parameters, arrays, texts, JSON, vectors and the full text."""
 
 import itertools
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -47,8 +48,16 @@ class Dialect(ABC):
     ]  # after SELECT: nobody else changes these rows; empty if one writes at a time
     NO_VECTOR: ClassVar[str]  # the vector that stands for a refused text
     TABLE_COUNT: ClassVar[str]  # a query for the number of tables with the name of a parameter
-    SAVED_STATES: ClassVar[Sequence[str]]  # the statements that make the tables of saved states
+    # Patterns in the SQL of SQLite that makes tables, and what this database writes there, in this order.
+    SCHEMA_WORDS: ClassVar[Sequence[tuple[str, str]]] = ()
     full_text: FullText
+
+    @classmethod
+    def schema_words(cls, statements: str) -> str:
+        """Statements that make tables, in the words of this database."""
+        for pattern, words in cls.SCHEMA_WORDS:
+            statements = re.sub(pattern, words, statements)
+        return statements
 
     @abstractmethod
     def execute(self, statement: str, parameters: Sequence[object] = ()) -> Cursor:

@@ -44,6 +44,7 @@ from lightrag_jsonl.storage.tables.base import (
     column_values,
     json_text,
     only_column,
+    parsed_rows,
     read_as,
 )
 from lightrag_jsonl.storage.tables.dialect import Dialect
@@ -285,12 +286,8 @@ class DocumentReads(Tables):
         tables = f"{CHUNKS} JOIN rejections r ON r.chunk = c.id"
         cursor = self._select(columns, tables, "d.name", document_ids, order=f"{TEXT_ORDER}, r.id")
         return [
-            (
-                row.document_id,
-                row.chunk_id,
-                Rejection(line=row.line, text=row.text, reason=row.reason, detail=row.detail),
-            )
-            for row in by_name(cursor)
+            (row.pop("document_id"), row.pop("chunk_id"), Rejection(**row))
+            for row in parsed_rows(cursor, Rejection)
         ]
 
     def matching_chunks(self, conditions: Sequence[Condition]) -> list[int]:

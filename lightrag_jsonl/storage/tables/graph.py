@@ -1,7 +1,6 @@
 """Entities and relations: the rows merged from mentions, and the merges of names."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import fields
 
 import numpy as np
 from msgspec.json import Decoder
@@ -24,6 +23,7 @@ from lightrag_jsonl.storage.tables.base import (
     Tables,
     by_name,
     column_values,
+    field_names,
     integer_columns,
     only_column,
     read_as,
@@ -31,10 +31,8 @@ from lightrag_jsonl.storage.tables.base import (
 from lightrag_jsonl.storage.tables.dialect import Cursor, Dialect
 from lightrag_jsonl.storage.tables.kept_rows import ALIASES_KEY, KeepingTables
 
-ENTITY = ", ".join([field.name for field in fields(EntityRow)])
-RELATION = ", ".join(
-    [field.name for field in fields(RelationRow) if field.name != "backward_keywords"]
-)
+ENTITY = ", ".join(field_names(EntityRow))
+RELATION = ", ".join([name for name in field_names(RelationRow) if name != "backward_keywords"])
 # Two texts in one key of stored votes: between the name and the value of an attribute, and before
 # the keywords of mentions that lead from the high to the low end.
 SEPARATOR = "\0"
@@ -54,18 +52,11 @@ class GraphReads(Tables):
     def next_ids(self) -> NextIds:
         """The next free row ids, for the one writer."""
         columns = [
-            f"(SELECT coalesce(max(id), 0) + 1 FROM {field.name}) AS {field.name}"
-            for field in fields(NextIds)
+            f"(SELECT coalesce(max(id), 0) + 1 FROM {table}) AS {table}"
+            for table in field_names(NextIds)
         ]
-        (row,) = by_name(self._execute(f"SELECT {', '.join(columns)}"))
-        return NextIds(
-            documents=row.documents,
-            chunks=row.chunks,
-            entities=row.entities,
-            relations=row.relations,
-            entity_mentions=row.entity_mentions,
-            relation_mentions=row.relation_mentions,
-        )
+        (next_ids,) = read_as(NextIds, self._execute(f"SELECT {', '.join(columns)}"))
+        return next_ids
 
     def entity_rows(self, *, ids: RowIds = None, keys: Names = None) -> dict[int, EntityRow]:
         """Entities by row id: all entities, or some by row ids or name keys."""
@@ -118,7 +109,7 @@ class GraphReads(Tables):
             cursor = self._relations_at(ends)
         else:
             cursor = self._select(RELATION, "relations", "id", ids)
-        rows = read_as(RelationRow, cursor, reversed=bool)
+        rows = read_as(RelationRow, cursor)
         for row in rows:
             row.keywords, row.backward_keywords = _keyword_votes(row.keywords)
         return {row.id: row for row in rows}

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -22,6 +22,25 @@ from lightrag_jsonl.storage.tables.base import (
 )
 from lightrag_jsonl.storage.tables.settings import SettingReads
 from lightrag_jsonl.storage.vector_index import HALF
+
+# The first snapshot makes these tables, and the last one takes them along. In the SQL of SQLite, with the white space
+# of all indexes that have them: a file with other tables is not opened.
+SAVED_STATE_TABLES = (
+    """CREATE TABLE saved_states (
+            id INTEGER PRIMARY KEY,
+            name TEXT NOT NULL UNIQUE,
+            created_at REAL NOT NULL,
+            generation INTEGER NOT NULL,
+            next_ids TEXT NOT NULL CHECK (json_valid(next_ids))
+        ) STRICT""",
+    """CREATE TABLE saved_rows (
+            state INTEGER NOT NULL REFERENCES saved_states,
+            name TEXT NOT NULL,
+            key INTEGER NOT NULL,
+            content BLOB,
+            PRIMARY KEY (state, name, key)
+        ) STRICT, WITHOUT ROWID""",
+)
 
 Rows: TypeAlias = Sequence[Sequence[Any]]  # the values of the columns of each row
 RowsByKey: TypeAlias = dict[int, Rows]  # no rows for a key that had none
@@ -84,8 +103,7 @@ CHUNK_TABLES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class SavedState:
+class SavedState(NamedTuple):
     """A state of the index with a name: `next_ids` are the next free row ids of that time."""
 
     id: int

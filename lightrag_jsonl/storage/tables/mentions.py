@@ -3,8 +3,6 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from msgspec.json import Decoder
-
 from lightrag_jsonl.core.types import EntityMention, Kind, RelationMention
 from lightrag_jsonl.storage.rows import (
     DatedMention,
@@ -17,22 +15,24 @@ from lightrag_jsonl.storage.rows import (
 from lightrag_jsonl.storage.tables.base import (
     ColumnValues,
     Tables,
-    by_name,
+    column_parsers,
     column_values,
+    field_names,
     json_text,
     only_column,
     read_as,
 )
+from lightrag_jsonl.storage.tables.dialect import Cursor
 from lightrag_jsonl.storage.tables.kept_rows import KeepingTables
 
-ENTITY_MENTION = """id, entity AS owner, chunk, position, name, type, description, grounded, quoted,
-    attributes, aliases, valid_from, valid_to, written"""
-RELATION_MENTION = """id, relation AS owner, chunk, position, source, target, keywords, description,
-    strength, forward, valid_from, valid_to, written"""
+# The place of a mention, then the fields of the class of mentions.
+ENTITY_MENTION = ", ".join(
+    ["id", "entity", "chunk", "position", "true", "written", *field_names(EntityMention)]
+)
+RELATION_MENTION = ", ".join(
+    ["id", "relation", "chunk", "position", "forward", "written", *field_names(RelationMention)]
+)
 DATED = "valid_from <> '' OR valid_to <> ''"
-
-parse_texts = Decoder(tuple[str, ...]).decode
-parse_attributes = Decoder(tuple[tuple[str, str], ...]).decode
 
 
 class MentionReads(Tables):
@@ -51,7 +51,7 @@ class MentionReads(Tables):
             cursor = self._select(ENTITY_MENTION, table, "chunk", chunks)
         else:
             cursor = self._select(ENTITY_MENTION, table, "entity", entities)
-        return [_entity_mention(row) for row in by_name(cursor)]
+        return _mention_rows(EntityMention, cursor)
 
     def relation_mentions(
         self, *, chunks: RowIds = None, relations: RowIds = None
@@ -62,7 +62,7 @@ class MentionReads(Tables):
             cursor = self._select(RELATION_MENTION, table, "chunk", chunks)
         else:
             cursor = self._select(RELATION_MENTION, table, "relation", relations)
-        return [_relation_mention(row) for row in by_name(cursor)]
+        return _mention_rows(RelationMention, cursor)
 
     def has_dates(self) -> bool:
         """Whether any document has a date, or any mention says from when or until when it holds."""
@@ -149,52 +149,27 @@ class MentionWrites(MentionReads, KeepingTables):
         self.touched["chunk"].update({row.chunk for row in entities})
 
 
-def _entity_mention(row: Any) -> EntityMentionRow:
-    mention = EntityMention(
-        name=row.name,
-        type=row.type,
-        description=row.description,
-        grounded=bool(row.grounded),
-        quoted=bool(row.quoted),
-        attributes=parse_attributes(row.attributes) if row.attributes else (),
-        aliases=_texts(row.aliases),
-        valid_from=row.valid_from,
-        valid_to=row.valid_to,
-    )
-    return MentionRow(
-        id=row.id,
-        owner=row.owner,
-        chunk=row.chunk,
-        position=row.position,
-        mention=mention,
-        written=_texts(row.written),
-    )
-
-
-def _relation_mention(row: Any) -> RelationMentionRow:
-    mention = RelationMention(
-        source=row.source,
-        target=row.target,
-        keywords=parse_texts(row.keywords),
-        description=row.description,
-        strength=row.strength,
-        valid_from=row.valid_from,
-        valid_to=row.valid_to,
-    )
-    return MentionRow(
-        id=row.id,
-        owner=row.owner,
-        chunk=row.chunk,
-        position=row.position,
-        mention=mention,
-        forward=bool(row.forward),
-        written=_texts(row.written),
-    )
-
-
-def _texts(stored: str | None) -> tuple[str, ...]:
-    """Texts stored as JSON; none without any."""
-    return parse_texts(stored) if stored else ()
+def _mention_rows(kind: Any, cursor: Cursor) -> list[MentionRow[Any]]:
+    """The mentions in rows with the columns of a place and of a class of mentions; NULL stands for no texts."""
+    names = field_names(kind)
+    parsers = [(names.index(name), parse) for name, parse in column_parsers(kind).items()]
+    parse_written = column_parsers(MentionRow)["written"]
+    rows: list[MentionRow[Any]] = []
+    for id, owner, chunk, position, forward, written, *values in cursor:
+        for index, parse in parsers:
+            values[index] = () if values[index] is None else parse(values[index])
+        rows.append(
+            MentionRow(
+                id=id,
+                owner=owner,
+                chunk=chunk,
+                position=position,
+                mention=kind(*values),
+                forward=bool(forward),
+                written=parse_written(written) if written else (),
+            )
+        )
+    return rows
 
 
 def _mention_columns(row: EntityMentionRow | RelationMentionRow, **columns: Any) -> ColumnValues:

@@ -1,16 +1,10 @@
 """Overrides: the values that people set by hand."""
 
 from collections.abc import Mapping
-from typing import Any
-
-from msgspec.json import Decoder
 
 from lightrag_jsonl.storage.rows import Override, RowIds
-from lightrag_jsonl.storage.tables.base import Tables, by_name, json_text
+from lightrag_jsonl.storage.tables.base import Tables, json_text, parsed_rows
 from lightrag_jsonl.storage.tables.kept_rows import KeepingTables
-
-parse_names = Decoder(tuple[str, ...]).decode
-parse_changes = Decoder(dict[str, Any]).decode
 
 
 class OverrideReads(Tables):
@@ -18,11 +12,12 @@ class OverrideReads(Tables):
 
     def overrides(self, chunks: RowIds = None) -> dict[int, Override]:
         """The overrides in the edits of people, by row id of the edit's chunk: all, or of some chunks."""
-        columns = """o.chunk AS id, c.name AS chunk_id, o.action, o.names, o.changes, o.author,
-            o.made_at, o.reason"""
+        columns = """o.chunk, c.name AS chunk_id, o.action, o.names, o.changes, o.author AS "by",
+            o.made_at AS "at", o.reason"""
         table = "overrides o JOIN chunks c ON c.id = o.chunk"
         cursor = self._select(columns, table, "o.chunk", chunks, order="o.chunk")
-        return {row.id: _override(row) for row in by_name(cursor)}
+        rows = parsed_rows(cursor, Override)
+        return {row.pop("chunk"): Override(**row) for row in rows}
 
 
 class OverrideWrites(OverrideReads, KeepingTables):
@@ -33,18 +28,6 @@ class OverrideWrites(OverrideReads, KeepingTables):
         rows = [_override_columns(chunk, override) for chunk, override in overrides.items()]
         self.keep(overrides, "overrides")
         self._put("overrides", rows, key="chunk")
-
-
-def _override(row: Any) -> Override:
-    return Override(
-        chunk_id=row.chunk_id,
-        action=row.action,
-        names=parse_names(row.names),
-        changes=parse_changes(row.changes),
-        by=row.author,
-        at=row.made_at,
-        reason=row.reason,
-    )
 
 
 def _override_columns(chunk: int, override: Override) -> dict[str, object]:

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from lightrag_jsonl.core.types import Kind
-from lightrag_jsonl.storage.tables.base import json_text, only_column
+from lightrag_jsonl.storage.tables.base import TABLE_NAMES, json_text, only_column
 from lightrag_jsonl.storage.tables.documents import DocumentWrites
 from lightrag_jsonl.storage.tables.graph import GraphWrites
 from lightrag_jsonl.storage.tables.kept_rows import (
     KEPT_TABLES,
+    SAVED_STATE_TABLES,
     Rows,
     RowsByKey,
     RowsByTable,
@@ -27,11 +27,6 @@ IDENTITY = {
     "relations": ("low", "high"),
 }
 REPLACED_TABLES = tuple(name for name in KEPT_TABLES if name not in IDENTITY)
-KIND_TABLES: tuple[tuple[Kind, str], ...] = (
-    ("entity", "entities"),
-    ("relation", "relations"),
-    ("chunk", "chunks"),
-)
 
 
 class SavedStateWrites(DocumentWrites, GraphWrites):
@@ -40,8 +35,8 @@ class SavedStateWrites(DocumentWrites, GraphWrites):
     def save_state(self, name: str, created_at: float) -> SavedState:
         """Save the present state; the name must be new."""
         if not self.has_saved_states:
-            for statement in self.dialect.SAVED_STATES:
-                self.dialect.execute(statement)
+            for statement in SAVED_STATE_TABLES:
+                self.dialect.execute(self.dialect.schema_words(statement))
         row = {
             "name": name,
             "created_at": created_at,
@@ -168,7 +163,7 @@ class SavedStateWrites(DocumentWrites, GraphWrites):
         self.dialect.full_text.add([(row, text) for row, text in texts])
         entities = self.entity_rows(ids=rows_by_table["entities"])
         self._put_stated_aliases(list(entities.values()))
-        for kind, table in KIND_TABLES:
+        for kind, table in TABLE_NAMES.items():
             self.touched[kind].update(rows_by_table[table], rows_by_table[f"{kind}_vectors"])
         for table in ("entity_mentions", "relation_mentions"):
             self.touched["chunk"].update(rows_by_table[table])
