@@ -130,10 +130,10 @@ def _names_of_run(text: str, words: Spans) -> Iterator[tuple[Spans, bool]]:
     word, "of" after a person, but not after the number of a king, and "&" between two people.
     """
     texts = [text[start:end] for start, end in words]
-    first, has_title = 0, False
-    for number, word in enumerate(texts):
+    first = 0
+    has_title = False
+    for number, (word, after) in enumerate(zip(texts, [*texts[1:], ""], strict=True)):
         before = texts[number - 1]
-        after = texts[number + 1] if number + 1 < len(texts) else ""
         is_title = _is_title(word, after)
         is_person = number > first + 1 and texts[first].casefold() in GIVEN_NAMES
         is_between = {
@@ -144,7 +144,8 @@ def _names_of_run(text: str, words: Spans) -> Iterator[tuple[Spans, bool]]:
         if is_title or is_between:
             if first < number and (is_between or _is_rare(before)):
                 yield words[first:number], has_title
-            first, has_title = number + 1, is_title
+            first = number + 1
+            has_title = is_title
     if first < len(words):
         yield words[first:], has_title
 

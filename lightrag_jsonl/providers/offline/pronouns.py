@@ -77,20 +77,16 @@ def with_subjects(
     heading: Phrase | None = None
     candidate: Phrase | None = None
     end_before = 0
-    is_below_heading = False
     for (start, end), names in zip(spans, names_by_sentence, strict=True):
         is_heading = _is_heading(text, start, end, may_be_title=has_title and not sentences)
         if is_heading:
             heading = _whole_name(text, start, end, names)
             candidate = heading
-        elif not is_below_heading and _NEW_PARAGRAPH.search(
-            text, end_before, start + _LONGEST_MARK
-        ):
+        elif _NEW_PARAGRAPH.search(text, end_before, start + _LONGEST_MARK):
             pronoun = _PRONOUN_WORD.search(text, start, end)
             is_of_person = pronoun is not None and pronoun.lastgroup == "person"
             candidate = heading if is_of_person else None
-        is_below_heading = is_heading
-        end_before = end
+        end_before = len(text) if is_heading else end  # below a heading begins no further paragraph
         is_pronoun = not is_heading and _begins_with_pronoun(text, start, end, names)
         subject = _pronoun_subject(text, start, end, candidate) if is_pronoun else None
         sentences.append(
