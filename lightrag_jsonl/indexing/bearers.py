@@ -49,7 +49,7 @@ _NAME = rf"[A-ZÀ-Þ](?:[^\W{CJK}]|['’-])*+"
 _NAME_AND_WORD = pattern_of(  # "Odum came"; of "Ilse Odum came" the whole name
     rf"(?<![^\W{CJK}])(?P<name>{_NAME}(?:[^\S\n]+{_NAME}){{0,9}}+)\s*(?P<word>[a-z]+|[{CJK}])"
 )
-_PLACE = pattern_of(rf"\b(?:[Ii]n|[Aa]t|[Nn]ear|[Tt]he)\s+({_NAME})(?!['’\w])")
+_PLACE = pattern_of(rf"\b(?:[Ii]n|[Aa]t|[Nn]ear)\s+({_NAME})(?!['’\w])")
 _LOWER_WORD = pattern_of(r"[a-z](?<![\w'’-].)[a-z]*+(?![\w'’-])")
 # A class of first letters before all else, since the engine then finds the places where a word begins.
 _INITIALS = "".join(sorted({title[0] for title in FAMILY_TITLES}))
@@ -315,7 +315,7 @@ class _Names:
 
     @cached_property
     def places(self) -> frozenset[str]:
-        """The names behind "in", "at", "near" or "the": no person where a text has "in Washington", "the Mohawks"."""
+        """The names that something is in, at or near: Washington is no person where a text has "in Washington"."""
         return frozenset(chain.from_iterable(map(_PLACE.findall, self.texts)))
 
     def stand_together(self, name: NameParts, longer: NameParts) -> bool:
