@@ -18,14 +18,10 @@ from lightrag_jsonl.indexing.compared_names import (
 )
 from lightrag_jsonl.indexing.english_names import initials
 from lightrag_jsonl.providers.offline.common_words import is_ordinary
+from lightrag_jsonl.providers.offline.english import OFFICES
 
 # Before a surname: "Mr. Rutherford", "President Lincoln"; "sir" also before a given name.
-SURNAME_TITLES = word_set(
-    """mr mister dr doctor prof professor lord rev reverend herr monsieur senor signor president chancellor minister
-    secretary senator congressman governor mayor judge justice ambassador captain capt general gen colonel col major
-    lieutenant lt sergeant sgt admiral marshal commander corporal private officer inspector detective constable coach"""
-)
-TITLES = SURNAME_TITLES | {"sir"}
+TITLES = OFFICES | word_set("mr mister dr prof private herr monsieur senor signor")
 # Before a given name; the king and the prince of a name are two.
 ROYAL_TITLES = word_set("king queen prince princess emperor empress tsar czar pope saint st sultan")
 # Of others with the same surname: Mrs. Cratchit is not Bob Cratchit.
@@ -204,7 +200,7 @@ class NameParts:
         if not has_given_name and (self.kind != "person" or self.cjk) and self.first < longer.first:
             return False  # Freud, and Anna Freud later, are two
         has_surname = self.words[-1] == longer.words[-1]
-        return has_surname or (self.kind == "person" and not self.titles & SURNAME_TITLES)
+        return has_surname or (self.kind == "person" and self.titles <= {"sir"})
 
     def is_full_like(self, longer: "NameParts") -> bool:
         """Whether the name has the given name and the surname of a longer one, and no title."""
@@ -230,7 +226,7 @@ class NameParts:
             if not (firm["legal_form"] and is_one_untyped):
                 return False  # the company of a railway, and the railway; Linux公司, and Linux
         apart = (self.titles ^ plainer.titles) & APART_TITLES
-        return not apart or len(self.words) > 1
+        return not apart or (len(self.words) > 1 and plainer.kind == "person")
 
 
 def same_kind(first: str, second: str) -> bool:
@@ -281,7 +277,7 @@ def _without_legal_form(words: tuple[str, ...]) -> tuple[str, ...]:
     return words
 
 
-_LEGAL_FORMS = word_set("inc incorporated ltd limited llc plc corp corporation co gmbh ag sa")
+_LEGAL_FORMS = word_set("inc incorporated ltd limited llc plc corp corporation gmbh ag sa")
 
 
 def _chinese_words(bare: str, kind: str) -> tuple[str, ...]:

@@ -158,6 +158,8 @@ def test_the_surname_of_a_known_person_needs_no_type(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("names", "text", "joined"),
     [
+        (("Old Orle Road", "Orle Road"), "Old Orle Road crosses Orle Road.", False),
+        (("Orle Co", "Orle"), "Orle lies in Orle Co.", False),
         (("Ruvane Odum", "Odum"), "Ruvane Odum came. In 1999 Odum moved away.", True),
         (("Ruvane Odum", "Odum"), "芬兰人 Ruvane Odum 来了。Odum 走了。", True),
         (("Ruvane Odum", "Odum"), "Ruvane Odum came. We saw maps of Odum.", False),

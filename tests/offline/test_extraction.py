@@ -178,6 +178,13 @@ def test_a_life_stays_with_its_own_name() -> None:
     assert found["Bob Ray"].startswith("Bob Ray was a smith. He [Bob Ray] died in Oslo.")
 
 
+def test_it_at_the_beginning_of_a_further_paragraph_means_nothing_certain() -> None:
+    """ "It was agreed" in minutes is not about their heading; below the heading itself, "it" is."""
+    minutes = "# Orle Council\n\nIt meets in Brevik.\n\nIt was agreed that Ann Lee signs.\n\n- It was cold.\n"
+    assert descriptions(minutes)["Orle Council"] == "It [Orle Council] meets in Brevik."
+    assert not descriptions(minutes)["Ann Lee"]
+
+
 def test_what_is_said_of_others_does_not_describe_the_heading() -> None:
     """Under a heading, a sentence is about it only if no other name was the subject before."""
     text = (

@@ -97,6 +97,33 @@ def test_what_something_is_for_belongs_to_its_name_and_not_to_a_place() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("They asked County Councillor Orne and Mayor Ann Lee.", {"Orne", "Ann Lee"}),
+        ("They met Mr. Orne of Borough Planning.", {"Orne", "Borough Planning"}),
+        (
+            "They met Ann Orne of Brevik and Charles I of Spain.",
+            {"Ann Orne", "Brevik", "Charles I of Spain"},
+        ),
+        ("They met Ann Orne & Bob Quill.", {"Ann Orne", "Bob Quill"}),
+        ("They met Quill & Orne.", {"Quill & Orne"}),
+        ("They watch Major League Baseball.", {"Major League Baseball"}),
+        ("Here they are:\nClerk | Ann Lee\nQuillo | Bob Orne\n", {"Ann Lee", "Quillo", "Bob Orne"}),
+        ("They left the Gare du Nord for the Musée d'Orsay.", {"Gare du Nord", "Musée d'Orsay"}),
+    ],
+)
+def test_titles_and_companions_are_no_part_of_a_name(text: str, found: set[str]) -> None:
+    """A title or an office before a name, where a person is from, and the other of two people."""
+    assert names(text) == found
+
+
+def test_a_word_that_a_text_mostly_writes_small_is_no_name() -> None:
+    """A village that is the Village once is none."""
+    text = "They love the village. The roads of our village are long, and Orne told the Village so."
+    assert names(text) == {"Orne"}
+
+
+@pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("He joined the 12th Lancers Brigade. The 9th Lancers Brigade left.", 2),

@@ -4,11 +4,10 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
-from itertools import pairwise
 
 import regex
 
-from lightrag_jsonl.core.patterns import pattern_of
+from lightrag_jsonl.core.given_names import GIVEN_NAMES
 from lightrag_jsonl.core.stop_words import STOP_WORDS
 from lightrag_jsonl.core.text import words as word_set
 from lightrag_jsonl.core.types import UNKNOWN_TYPE
@@ -24,8 +23,12 @@ from lightrag_jsonl.providers.offline.phrases import (
     without_overlap,
 )
 
-PERSON_TITLES = word_set(
-    "mr. mrs. ms. miss dr. prof. sir lady lord gen. col. captain mr mrs ms dr prof"
+PERSON_TITLES = word_set("mr mrs ms miss dr prof")
+OFFICES = word_set(  # titles before a surname that is no ordinary word: Major Tom, not Major League
+    """sir lord rev reverend doctor professor president chancellor minister secretary senator sen congressman
+    representative rep governor gov mayor councillor councilman councilwoman cllr chairman supervisor commissioner
+    judge justice ambassador captain capt general gen colonel col major lieutenant lt sergeant sgt admiral marshal
+    commander corporal officer inspector detective constable coach"""
 )
 _DATE_WORDS = word_set(
     "january february march april may june july august september october november december"
@@ -47,15 +50,14 @@ _WORD_LETTER = r"[\p{L}\p{M}\p{N}]"
 _CAPITALIZED = (  # St. Mr. J.R.R. or a word; letters may be decomposed
     r"(?:(?:\p{Lu}\p{M}*(?:\p{Ll}\p{M}*){0,3}\.)+(?=\s?\p{Lu}|,)"
     rf"|\p{{Lu}}{_WORD_LETTER}*)"
-    rf"(?:(?:[-–&+_]|['’](?![sS]\b)|\.(?=[a-z]{{2,3}}\b)){_WORD_LETTER}+)*\+{{0,2}}"
+    rf"(?:(?:[-‐‑–&+_]|['’](?![sS]\b)|\.(?=[a-z]{{2,3}}\b)){_WORD_LETTER}+)*\+{{0,2}}"
 )
-_INNER_WORD = rf"(?:of(?:{WORD_GAP}the)?|for|de|del|la|le|von|van|der|bin|&)"
+_INNER_WORD = rf"(?:of(?:{WORD_GAP}the)?|for|de|del|des|di|da|du|la|le|von|van|der|bin|&)"
 _ORDINAL = rf"(?<!\b(?i:{'|'.join(sorted(_DATE_WORDS))})\s)\d{{1,3}}(?:st|nd|rd|th)"  # "5th Avenue"
 _CAPITALIZED_NAME = regex.compile(
     rf"(?<![\p{{L}}\p{{M}}\p{{N}}'’]|{_WORD_LETTER}_)(?:{_ORDINAL}{WORD_GAP})?{_CAPITALIZED}"
-    rf"(?:{WORD_GAP}(?:{_INNER_WORD}{WORD_GAP})?(?:{_CAPITALIZED}|\d{{1,4}}\b(?![.,]\d)))*"
+    rf"(?:{WORD_GAP}(?:{_INNER_WORD}{WORD_GAP})?(?:(?:[dl]['’])?{_CAPITALIZED}|\d{{1,4}}\b(?![.,/]\d)))*"
 )
-_YEAR_WITH_ERA = pattern_of(r"\b(?:(?:AD|BC|BCE|CE)\s\d{1,4}|\d{1,4}\s(?:AD|BC|BCE|CE))\b")
 _ENGLISH_WORD = regex.compile(
     rf"(?<![\p{{L}}\p{{M}}\p{{N}}'’-])\p{{L}}(?:[\p{{L}}\p{{M}}\p{{N}}'’-]*{_WORD_LETTER})?"
 )
@@ -88,8 +90,7 @@ def english_names(text: str, spans: Spans, *, has_title: bool = True) -> list[Ph
     """
     spans = list(without_name_lines(text, spans, _CAPITALIZED_NAME))
     titles = title_phrases(text, spans) if has_title else ()
-    without_years = _YEAR_WITH_ERA.sub(lambda year: "," * len(year[0]), text)
-    return without_overlap([*titles, *_capitalized_names(without_years, spans)])
+    return without_overlap([*titles, *_capitalized_names(text, spans)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,21 +118,48 @@ def _capitalized_names(text: str, spans: Spans) -> Iterator[Phrase]:
     for (start, end), label_end in zip(spans, labels, strict=True):
         for run in _CAPITALIZED_NAME.finditer(text, start, end):
             words = [word.span() for word in _VISIBLE_RUN.finditer(text, *run.span())]
-            for part in _parts_at_for(text, words):
-                name = _name_phrase(text, part, capitals, is_label=run.start() < label_end)
+            is_label = run.start() < label_end
+            for part, has_title in _names_of_run(text, words):
+                name = _name_phrase(text, part, capitals, is_label=is_label, has_title=has_title)
                 if name is not None:
                     yield name
 
 
-def _parts_at_for(text: str, words: Spans) -> Iterator[Spans]:
-    """The words of a run; "for" is inside a name only after an ordinary word: Institute for …."""
+def _names_of_run(text: str, words: Spans) -> Iterator[tuple[Spans, bool]]:
+    """The words of each name in a run, and whether a title stands before. Between two names are "for" after a rare
+    word, "of" after a person, but not after the number of a king, and "&" between two people.
+    """
     texts = [text[start:end] for start, end in words]
     first = 0
-    for number, (before, word) in enumerate(pairwise(texts), 1):
-        if word == "for" and not is_ordinary(_folded_name(before)):
-            yield words[first:number]
+    has_title = False
+    for number, (word, after) in enumerate(zip(texts, [*texts[1:], ""], strict=True)):
+        before = texts[number - 1]
+        is_title = _is_title(word, after)
+        is_person = number > first + 1 and texts[first].casefold() in GIVEN_NAMES
+        is_between = {
+            "for": _is_rare(before),
+            "of": has_title or (is_person and _is_rare(before) and len(before) > 1),
+            "&": is_person and after.casefold() in GIVEN_NAMES,
+        }.get(word, False)
+        if is_title or is_between:
+            if first < number and (is_between or _is_rare(before)):
+                yield words[first:number], has_title
             first = number + 1
-    yield words[first:]
+            has_title = is_title
+    if first < len(words):
+        yield words[first:], has_title
+
+
+def _is_title(word: str, next_word: str) -> bool:
+    folded = word.casefold().rstrip(".")
+    is_office = folded in OFFICES and (next_word.casefold() in GIVEN_NAMES or _is_rare(next_word))
+    return is_office or folded in PERSON_TITLES
+
+
+def _is_rare(word: str) -> bool:
+    """Whether a word with a capital is no ordinary word."""
+    folded = _folded_name(word)
+    return word[:1].isupper() and folded not in STOP_WORDS and not is_ordinary(folded)
 
 
 def _label(text: str, start: int, end: int) -> int:
@@ -167,18 +195,17 @@ def _capitals(text: str, spans: Spans, labels: list[int]) -> _Capitals:
     return _Capitals(openings, surplus, pairs)
 
 
-def _name_phrase(text: str, words: Spans, capitals: _Capitals, *, is_label: bool) -> Phrase | None:
-    """The name in a run of capitalized words: without a date, titles and common words before."""
-    has_title = False
+def _name_phrase(
+    text: str, words: Spans, capitals: _Capitals, *, is_label: bool, has_title: bool
+) -> Phrase | None:
+    """The name in a run of capitalized words: without a date and common words before."""
     is_opening = words[0][0] in capitals.openings
     first = 0
     for first, (start, end) in enumerate(words):
         word = text[start:end]
         next_word = text[slice(*words[first + 1])] if first + 1 < len(words) else ""
-        if word.casefold() in PERSON_TITLES:
-            has_title = True
-        elif not _is_of_date(word) and not _is_common_word(
-            word, next_word, capitals, is_opening=is_opening
+        if has_title or not (
+            _is_of_date(word) or _is_common_word(word, next_word, capitals, is_opening=is_opening)
         ):
             break
         is_opening = is_label
@@ -189,7 +216,7 @@ def _name_phrase(text: str, words: Spans, capitals: _Capitals, *, is_label: bool
     is_heading = len(folded_words) > _MOST_CAPITALS and name.isupper()
     if is_heading or len(name) < 2:
         return None
-    if is_label and not any(map(capitals.show_a_name, folded_words)):
+    if is_label and not has_title and not any(map(capitals.show_a_name, folded_words)):
         return None
     type = "person" if has_title else _TYPES_BY_LAST_WORD.get(folded_words[-1], UNKNOWN_TYPE)
     return Phrase(
@@ -212,11 +239,12 @@ def _is_common_word(word: str, next_word: str, capitals: _Capitals, *, is_openin
         return _is_of_date(next_word)
     if not word[0].isupper() or folded.partition("'")[0] in STOP_WORDS:
         return True
+    is_written_small = capitals.surplus[folded] < 0
     if not is_opening or (folded, _folded_name(next_word)) in capitals.pairs:
-        return False
+        return not next_word and is_written_small and is_ordinary(folded)
     if not next_word:
         return not capitals.show_a_name(folded)
-    return capitals.surplus[folded] < 0 or begins_no_name(folded)
+    return is_written_small or begins_no_name(folded)
 
 
 def _is_of_date(word: str) -> bool:

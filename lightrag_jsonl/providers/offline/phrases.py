@@ -54,7 +54,8 @@ def without_overlap(phrases: Iterable[Phrase]) -> list[Phrase]:
 def without_name_lines(
     text: str, spans: Spans, name: regex.Pattern[str]
 ) -> Iterator[tuple[int, int]]:
-    """The sentences in parts: each line before the last that holds a name and nothing else, and the rest.
+    """The sentences in parts: each line before the last that holds a name and nothing else or is the row of a
+    table, and the rest.
 
     So a name goes on in the next line, but not from a line of nothing else: a heading, or a list.
     """
@@ -63,7 +64,7 @@ def without_name_lines(
         while (line_end := text.find("\n", line_start, end)) >= 0:
             line = text[line_start:line_end].strip()
             match = name.match(line)
-            if match is not None and match.end() == len(line):
+            if "|" in line or (match is not None and match.end() == len(line)):
                 if part_start < line_start:
                     yield part_start, line_start
                 yield line_start, line_end

@@ -8,6 +8,7 @@ from lightrag_jsonl.core.cjk import has_cjk
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.providers.offline.common_words import may_be_verb
+from lightrag_jsonl.providers.offline.english import OFFICES, PERSON_TITLES
 from lightrag_jsonl.providers.offline.markup import HEADING
 from lightrag_jsonl.providers.offline.phrases import Phrase, Spans
 
@@ -25,14 +26,16 @@ _OPENING = pattern_of(  # what may stand before a subject: nothing, a time, or "
     re.IGNORECASE,
 )
 _THINGS = ("place", "organization", "work", "event")  # no person
-_BEFORE_SUBJECT = pattern_of(r"(?:\W|\b(?:the|mr|mrs|ms|dr|sir|lady)\b)*", re.IGNORECASE)
+_TITLE = "|".join(sorted({"the", *PERSON_TITLES, *OFFICES}))
+_BEFORE_SUBJECT = pattern_of(rf"(?:\W|\b(?:{_TITLE})\b)*", re.IGNORECASE)
 _LONGEST_PREPOSITION = 12  # characters, with an article
 _OF_PLACE = pattern_of(r"\b(?:in|at|near|from)\s+(?:the\s+)?$|[在于]$", re.IGNORECASE)
 _AND = pattern_of(r"\s*(?:,|and\b|or\b|&|、|和|与|及)", re.IGNORECASE)
 _BRACKETED = pattern_of(r"\s*\([^()]{0,160}\)|,[^,.;:]{0,120},")  # between a subject and its verb
 _SECOND_WORD = pattern_of(r"\s+([^\W\d_]+)")
 _OWNED = pattern_of(r"[的之]")
-_NEW_PARAGRAPH = pattern_of(r"\n\s*\n|\n\u3000")
+_NEW_PARAGRAPH = pattern_of(r"\n\s*\n|\n\u3000|\n\s*(?:[-+•]|\\?\*)\s")  # or a point of a list
+_LONGEST_MARK = 3  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,8 @@ def with_subjects(
 
     A pronoun means the name in the heading, unless a sentence between has another subject; or the
     only name at the beginning of the sentence before, in the same paragraph, if the rest of that
-    sentence names only places.
+    sentence names only places. A further paragraph, or point of a list, is about the heading again only
+    if it begins with the name, or has "he" or "she".
     """
     sentences: list[NamedSentence] = []
     heading: Phrase | None = None
@@ -78,9 +82,11 @@ def with_subjects(
         if is_heading:
             heading = _whole_name(text, start, end, names)
             candidate = heading
-        elif _NEW_PARAGRAPH.search(text, end_before, start):
-            candidate = heading
-        end_before = end
+        elif _NEW_PARAGRAPH.search(text, end_before, start + _LONGEST_MARK):
+            pronoun = _PRONOUN_WORD.search(text, start, end)
+            is_of_person = pronoun is not None and pronoun.lastgroup == "person"
+            candidate = heading if is_of_person else None
+        end_before = len(text) if is_heading else end  # below a heading begins no further paragraph
         is_pronoun = not is_heading and _begins_with_pronoun(text, start, end, names)
         subject = _pronoun_subject(text, start, end, candidate) if is_pronoun else None
         sentences.append(
