@@ -284,18 +284,20 @@ class _Names:
             if longer.words != name.words
             and longer.order < name.order
             and name.may_be_short_for(longer)
-            and not (name.is_full_like(longer) and self.stand_together(name, longer))
+            and not (
+                (name.is_full_like(longer) or (name.cjk and name.words[0] == longer.words[0]))
+                and self.stand_together(name, longer)
+            )
             and (
                 "person" in (name.kind, longer.kind)
                 or longer.is_evident_person(self.surnames)
                 or name.name in self.subjects
             )
         ]
-        is_one_word = len(name.words) == 1
         if full_names and not (name.kind or name.titles) and name.name in self.places:
             return
         yield from full_names
-        if full_names and is_one_word:
+        if full_names and len(name.words) == 1:
             is_given = all(longer.words[0] == name.words[0] for longer in full_names)
             yield from self._rivals(name, is_given=is_given)
         if len(name.acronym()) >= SHORTEST_ACRONYM:
@@ -321,7 +323,7 @@ class _Names:
     def stand_together(self, name: NameParts, longer: NameParts) -> bool:
         """Whether one sentence has both names, as texts tell John Adams from his son John Quincy Adams."""
         return any(
-            name.name in text[start:end] and longer.name in text[start:end]
+            longer.name in text[start:end] and name.name in text[start:end].replace(longer.name, "")
             for text in self.texts
             if name.name in text and longer.name in text
             for start, end in sentence_spans(text)
@@ -333,8 +335,6 @@ class _Names:
             return False
         if name.words[0] in self.shared_surnames:
             return True
-        if not name.cjk:
-            return False
         return len(self.longer_words.get(name.words[0], set()) - {name.words[0]}) > 1
 
     def _rivals(self, name: NameParts, *, is_given: bool) -> Iterator[NameParts]:

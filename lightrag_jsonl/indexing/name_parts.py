@@ -175,10 +175,10 @@ class NameParts:
         for start in range(1, len(words)):
             if start == len(words) - 1 or words[start] not in GIVEN_NAMES:  # another full name
                 yield words[start:]
+        if self.kind and len(words) > 1:
+            yield words[:1]
         if len(words) < 2 or self.cjk:
             return
-        if self.kind:
-            yield words[:1]
         *given_names, family = words
         letters = tuple(name[0] for name in given_names)
         yield (*letters, family)

