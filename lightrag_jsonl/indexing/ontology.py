@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
+from msgspec import Struct
+
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.types import Json, Record
@@ -22,8 +24,7 @@ Settings: TypeAlias = dict[str, tuple[str, ...]]  # texts by folded key
 Entry: TypeAlias = tuple[str, str, Settings]  # of a section: the place in the file, and the name
 
 
-@dataclass(frozen=True, slots=True)
-class OntologyProperty:
+class OntologyProperty(Struct, frozen=True):
     """A property and the classes at its ends; an empty end accepts anything.
 
     For a datatype property `range` names types of values.

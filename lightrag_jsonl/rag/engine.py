@@ -9,6 +9,8 @@ from datetime import UTC, datetime
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Self, get_args
 
+from msgspec import Struct
+
 from lightrag_jsonl.core.address import Address
 from lightrag_jsonl.core.aio import gather_all
 from lightrag_jsonl.core.answers import Reading
@@ -75,8 +77,7 @@ DIGITS = 6  # of a second's fraction: a datetime holds no more
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Clock:
+class Clock(Struct, frozen=True):
     """Checks the times of a function like `time.time`."""
 
     function: Callable[[], float]
@@ -95,8 +96,7 @@ class Clock:
         return datetime.fromtimestamp(self.seconds(), UTC)
 
 
-@dataclass(frozen=True, slots=True)
-class RulesInPlaceOfModel:
+class RulesInPlaceOfModel(Struct, frozen=True):
     """What reads texts, finds keywords and answers where no model does."""
 
     extractor: Extractor

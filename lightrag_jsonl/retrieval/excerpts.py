@@ -4,8 +4,9 @@ import heapq
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 from lightrag_jsonl.core.front_matter import is_label
 from lightrag_jsonl.core.sentences import sentence_spans
@@ -30,8 +31,7 @@ LIST_SHARE = 0.6  # of the letters of a list, at least, are letters of the names
 GAP_TOKENS = 3  # that a sentence costs besides, so that the shortest are not always chosen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CandidateSentence:
+class CandidateSentence(Struct, frozen=True, kw_only=True):
     """A sentence: `chunk` is the position of the chunk, `span` the characters in the chunk's text.
 
     `names` are the row ids of the entities named, `terms` the other words without endings, and `tokens`

@@ -5,9 +5,8 @@ made for each question, so the cost does not grow with the index, and nothing is
 questions. Nodes are numbers: entities first (0 to E - 1), then chunks.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from lightrag_jsonl.retrieval.hits import EQUAL, distinct_rows
 from lightrag_jsonl.retrieval.question_names import alias_pairs
@@ -48,8 +47,7 @@ SYNONYM_EDGE = 2
 ALIAS_EDGE = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WalkGraph:
+class WalkGraph(Struct, frozen=True, kw_only=True):
     """Entities and chunks (row ids, ascending) as nodes, with the steps between them.
 
     A step leads from a sender to a receiver, with a probability and a type; the steps from a node

@@ -2,10 +2,10 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
 from operator import attrgetter
 
 import regex
+from msgspec import structs
 
 from lightrag_jsonl.core.cjk import has_cjk, simplified
 from lightrag_jsonl.core.options import Tagger
@@ -113,7 +113,7 @@ def _whole_name(text: str, part: Phrase, longer: Phrase) -> Phrase | None:
     start = part.start - longer.name.index(part.name)
     if start < 0 or not text.startswith(longer.name, start):
         return None
-    return replace(longer, start=start, end=start + len(longer.name))
+    return structs.replace(longer, start=start, end=start + len(longer.name))
 
 
 def _is_content(word: SegmentedWord, *, question: bool) -> bool:
