@@ -1,6 +1,5 @@
 """An ontology: the classes and properties that records may use, and the check of records."""
 
-import difflib
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -310,5 +309,7 @@ def _no_property(name: str, kind: str, properties: Iterable[str]) -> str:
 
 
 def _did_you_mean(name: str, names: Iterable[str]) -> str:
+    import difflib
+
     near = difflib.get_close_matches(name, sorted(names), n=1, cutoff=0.6)
     return f"; did you mean {near[0]!r}?" if near else ""

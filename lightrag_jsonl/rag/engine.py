@@ -31,10 +31,8 @@ from lightrag_jsonl.core.protocols import (
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Chunk, Document, Extraction, Mode, ModelTask
 from lightrag_jsonl.indexing.chunking import document_pages
-from lightrag_jsonl.indexing.extraction import LLMExtractor, extract_chunk
 from lightrag_jsonl.indexing.incoming import DocumentCutter
 from lightrag_jsonl.indexing.ontology import Ontology
-from lightrag_jsonl.indexing.pipeline import IndexPipeline
 from lightrag_jsonl.lenses.claims import ClaimMemory
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.llm.prompt_manager import PromptManager
@@ -68,7 +66,9 @@ from lightrag_jsonl.tracing.recorder import Listener, Recorder
 
 if TYPE_CHECKING:
     from lightrag_jsonl.curation.pipeline import CurationPipeline
+    from lightrag_jsonl.indexing.extraction import LLMExtractor
     from lightrag_jsonl.indexing.loading import Given, UnreadSource
+    from lightrag_jsonl.indexing.pipeline import IndexPipeline
     from lightrag_jsonl.readers.formats import Readers
 
 LATEST = 10_000_000_000  # in seconds: the year 2286; as milliseconds, April 1970
@@ -187,7 +187,7 @@ class Engine:
         return self._client(self.llm, self.models, store_answers=True)
 
     @cached_property
-    def indexing(self) -> IndexPipeline:
+    def indexing(self) -> "IndexPipeline":
         """The pipeline of documents; `ConfigError` if the ontology in the options is missing."""
         return self.indexing_for(self.client)
 
@@ -368,8 +368,10 @@ class Engine:
             summarize=context_tokens(self.models.get("summarize", self.llm)),
         )
 
-    def extractor_for(self, client: ModelClient) -> LLMExtractor:
+    def extractor_for(self, client: ModelClient) -> "LLMExtractor":
         """The extractor with the model of a client; `ConfigError` for a missing ontology."""
+        from lightrag_jsonl.indexing.extraction import LLMExtractor
+
         ontology = None
         if self.options.ontology is not None:
             ontology = Ontology.load(self.options.ontology)
@@ -395,6 +397,8 @@ class Engine:
 
     async def extract(self, document: Document, meter: UsageMeter) -> list[Extraction]:
         """The extraction of each chunk of a document; nothing is stored, not even answers."""
+        from lightrag_jsonl.indexing.extraction import extract_chunk
+
         extractor = self.extractor
         if extractor is None:
             model = self.client.model("extract")
@@ -402,8 +406,10 @@ class Engine:
         chunks = self.chunks_of(document)
         return await gather_all([extract_chunk(extractor, chunk, meter) for chunk in chunks])
 
-    def indexing_for(self, client: ModelClient, *, patient: bool = False) -> IndexPipeline:
+    def indexing_for(self, client: ModelClient, *, patient: bool = False) -> "IndexPipeline":
         """The indexing pipeline with the model of a client; a `patient` one goes on whatever fails."""
+        from lightrag_jsonl.indexing.pipeline import IndexPipeline
+
         return IndexPipeline(
             store=self.store,
             client=client,

@@ -184,9 +184,7 @@ def chunk_relevance(
     cosines = task.snapshot.vector_scores("chunk", task.query.vectors[:1], chunks)[0]
     lexical_scores = {row: score for row, score, _ in seeds.lexical.rows()}
     lexical = np.array([lexical_scores.get(chunk, 0.0) for chunk in chunks.tolist()])
-    highest = lexical.max(initial=0.0)
-    if highest == 0:
-        highest = 1.0
+    highest = lexical.max(initial=0.0) or 1.0
     dense_relevance = spread(np.nan_to_num(cosines, nan=0.0))
     relevance: Floats = dense_relevance + lexical_weight * lexical / highest
     return relevance
