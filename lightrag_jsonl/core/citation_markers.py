@@ -6,7 +6,8 @@ prompt says; readers see [1].
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from lightrag_jsonl.core.patterns import pattern_of
 
@@ -89,8 +90,7 @@ _UNFINISHED = pattern_of(  # the beginning of a marker, or a whole one that may 
 )
 
 
-@dataclass(frozen=True, slots=True)
-class CitationMarker:
+class CitationMarker(Struct, frozen=True):
     """A bracket in an answer, at characters `start` to `end`, and the cited numbers, each once."""
 
     start: int

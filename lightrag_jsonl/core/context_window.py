@@ -1,7 +1,9 @@
 """The window of a model: the most tokens of a request and an answer together."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from msgspec import Struct
 
 from lightrag_jsonl.core.options import IndexOptions, QueryParam
 from lightrag_jsonl.core.protocols import LLM
@@ -17,8 +19,7 @@ TOKENIZER_MARGIN = 1.1  # tokens of another tokenizer for each token counted her
 MESSAGE_OVERHEAD = 4  # tokens of the chat format around a message
 
 
-@dataclass(frozen=True, slots=True)
-class ContextWindow:
+class ContextWindow(Struct, frozen=True):
     """The size of a model's window, and a counter of tokens; an unknown size is None."""
 
     tokens: int | None

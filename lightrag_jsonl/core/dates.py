@@ -65,6 +65,8 @@ def checked_date(text: str, name: str) -> str:
 def iso_date(text: str) -> str:
     """A whole text as a date in our form, or "". A time of day after the date is left out."""
     plain = half_width(text).strip()
+    if not plain:
+        return ""
     for form in _FORMS:
         match = form.fullmatch(plain)
         if match is not None:

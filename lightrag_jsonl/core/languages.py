@@ -1,8 +1,9 @@
 """The languages with prompts and rules, and the fixed words of each."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+from msgspec import Struct
 
 Language: TypeAlias = Literal["en", "zh"]
 
@@ -19,8 +20,7 @@ STATING_NOTHING = frozenset(
 )  # keywords of a relation without a predicate
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FixedWords:
+class FixedWords(Struct, frozen=True, kw_only=True):
     """The fixed words and the punctuation of contexts and of lists of sources in one language."""
 
     headings: tuple[str, str, str, str]

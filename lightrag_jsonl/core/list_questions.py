@@ -2,7 +2,7 @@
 
 import re
 
-from lightrag_jsonl.core.cjk import CJK
+from lightrag_jsonl.core.cjk import CJK, has_cjk
 from lightrag_jsonl.core.names import folded_text
 from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.stop_words import GRAMMAR_WORDS
@@ -49,7 +49,7 @@ _AGENT_ENDING = pattern_of(r"(?<=[a-z]{3})(?:ers?|ors?|ees?)$")  # founders foun
 def asks_for_list(question: str) -> bool:
     """Whether the shape of a question asks for all of something, or for how many there are."""
     text = folded_text(question)
-    return bool(_ENGLISH_LIST.search(text) or _CHINESE_LIST.search(text))
+    return bool(_ENGLISH_LIST.search(text) or (has_cjk(text) and _CHINESE_LIST.search(text)))
 
 
 def listed_words(text: str) -> list[str]:

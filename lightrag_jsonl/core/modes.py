@@ -1,16 +1,16 @@
 """The query modes, and the parts of an index that each of them searches."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
+
+from msgspec import Struct
 
 Mode: TypeAlias = Literal["naive", "local", "global", "hybrid", "mix", "overview", "bypass"]
 
 DEFAULT_MODE: Final[Mode] = "mix"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModePlan:
+class ModePlan(Struct, frozen=True, kw_only=True):
     """The searches of a mode; without a search, the model is asked alone.
 
     - `names`: the mode in English and in Chinese, for the page; `summary`: the mode in a few words, for help texts.

@@ -30,15 +30,14 @@ def clean_name(name: str) -> str:
     Full-width letters and digits become ASCII, letters with accents are composed, and white space is folded. Parts of the name stay
     ("42", "3.14", "C++", "AT&T", "Lilu (mythology)").
     """
-    if _PLAIN_NAME.fullmatch(name):
+    if not name or _PLAIN_NAME.fullmatch(name):
         return name
     text = sanitize(name)
     for _ in range(_MARKUP_ROUNDS):
-        plain = _HTML_ENTITY.sub(lambda entity: html.unescape(entity[0]), text)
-        plain = _TAG.sub(" ", _PAIRED_TAG.sub(r" \2 ", plain))
-        if plain == text:
+        if "&" not in text and "<" not in text:
             break
-        text = plain
+        text = _HTML_ENTITY.sub(lambda entity: html.unescape(entity[0]), text)
+        text = _TAG.sub(" ", _PAIRED_TAG.sub(r" \2 ", text))
     text = _INVISIBLE.sub("", sanitize(text).translate(_HALF_WIDTH))
     text = unicodedata.normalize("NFC", " ".join(_CONTROL.sub(" ", text).split()))
     return text if len(text) > _LONGEST_NAME else _strip_quotes(text)

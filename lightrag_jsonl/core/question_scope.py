@@ -18,7 +18,10 @@ def content_words(question: str) -> list[str]:
     """The words that carry the subject of a question: words of scripts with spaces, and the runs of
     characters that remain of Chinese text without function words.
     """
-    text = _CHINESE_FUNCTION_WORDS.sub(_kept_text_word, folded_text(question))
+    text = folded_text(question)
+    if not has_cjk(text):
+        return [*dict.fromkeys([word for word in search_terms(text) if word not in EMPTY_WORDS])]
+    text = _CHINESE_FUNCTION_WORDS.sub(_kept_text_word, text)
     pieces = _CJK_RUN.findall(text)
     spaced = search_terms(_CJK_RUN.sub(" ", text))
     return [*dict.fromkeys([*(word for word in spaced if word not in EMPTY_WORDS), *pieces])]
@@ -63,7 +66,7 @@ def may_ask_about_a_title(question: str) -> bool:
     content = content_words(question)
     return (
         not TEXT_WORDS.isdisjoint(content)
-        or any(map(_CHINESE_TEXT_WORDS.search, content))
+        or any(_CHINESE_TEXT_WORDS.search(word) for word in content if has_cjk(word))
         or _PART_PLAYED.search(folded_text(question)) is not None
     )
 
@@ -142,7 +145,7 @@ _COURSE = pattern_of("|".join([*_ENGLISH_CHANGE, *_CHINESE_CHANGE, _PART_PLAYED.
 def _longest_first(listed: str, characters: str = "") -> re.Pattern[str]:
     """A pattern of the words of a table and of single characters, the longest before the others."""
     alternatives = sorted({*words(listed), *characters}, key=lambda word: (-len(word), word))
-    return re.compile("|".join(alternatives))
+    return pattern_of("|".join(alternatives))
 
 
 SHORTEST_TITLE = 2  # characters

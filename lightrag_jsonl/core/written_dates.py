@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 from lightrag_jsonl.core.cjk import has_cjk
 from lightrag_jsonl.core.dates import (
@@ -20,8 +21,7 @@ from lightrag_jsonl.core.number_words import ENGLISH_NUMBERS
 from lightrag_jsonl.core.patterns import pattern_of
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenDate:
+class WrittenDate(Struct, frozen=True):
     """A date at characters `start` to `end` of a text, in the form of `core/dates.py`: from the first to
     the last date of the words, different only for a decade or a span.
     """
@@ -60,8 +60,7 @@ def find_dates(text: str, written: str = "") -> tuple[WrittenDate, ...]:
     return tuple(dates)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Rules:
+class _Rules(Struct, frozen=True, kw_only=True):
     """The dates of a language: their words, what these mean, and what after a number makes it no year."""
 
     dates: re.Pattern[str]

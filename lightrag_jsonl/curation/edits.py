@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from msgspec import structs
+
 from lightrag_jsonl.core.errors import ConfigError, NotFoundError
 from lightrag_jsonl.core.languages import known_language
 from lightrag_jsonl.core.names import name_key
@@ -187,7 +189,9 @@ def edit_document(
     override = edit.override(extraction, chunk_id=chunks[0].id, at=seconds)
     if edit.action == "delete":  # says nothing else about the entity or relation
         extraction = Extraction(records=1, extractor=PERSON)
-    return replace(new_document, chunks=chunks, extractions=(extraction,), override=override)
+    return structs.replace(
+        new_document, chunks=chunks, extractions=(extraction,), override=override
+    )
 
 
 def _later_than_edits(view: StoreView, now: float) -> float:

@@ -7,10 +7,12 @@ were written, so that the next extraction, or a person, may decide otherwise.
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import chain
 from typing import TypeAlias
+
+from msgspec import Struct, field
 
 from lightrag_jsonl.core.cjk import CJK, has_cjk
 from lightrag_jsonl.core.names import folded_text, name_key
@@ -67,8 +69,7 @@ _CHINESE_FAMILY = pattern_of(
 )
 
 
-@dataclass(slots=True)
-class DocumentMentions:
+class DocumentMentions(Struct):
     """All mentions of a document, and the texts of its chunks."""
 
     entities: list[EntityMentionRow] = field(default_factory=list)
@@ -196,8 +197,7 @@ def _bearer(longest: NameParts, forms: Iterable[NameParts]) -> NameParts:
     return min(full_names, key=lambda form: (-form.votes, form.form, form.first), default=longest)
 
 
-@dataclass(frozen=True)
-class _Names:
+class _Names(Struct, frozen=True, dict=True):
     """The names of a document, in full before short, by key, by words and by short forms."""
 
     by_order: Sequence[NameParts]

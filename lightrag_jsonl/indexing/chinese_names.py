@@ -4,7 +4,8 @@
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from lightrag_jsonl.core.cjk import CJK, has_cjk
 from lightrag_jsonl.core.names import folded_text
@@ -42,8 +43,7 @@ _STATEMENT_END = pattern_of(r"[。！？!?；;\n]|(?<=[a-z])\.\s")
 _PUNCTUATION = "，,、（( \n"
 
 
-@dataclass(frozen=True, slots=True)
-class NameStatement:
+class NameStatement(Struct, frozen=True):
     """The name keys of a bearer and of another name, and the words of the text that say so."""
 
     bearer: str

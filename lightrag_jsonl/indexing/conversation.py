@@ -4,7 +4,9 @@ import itertools
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+
+from msgspec import Struct, field
 
 from lightrag_jsonl.core.context_window import ContextWindow
 from lightrag_jsonl.core.errors import LLMError
@@ -44,8 +46,7 @@ INTENDED = frozenset(
 NO = pattern_of(r"^\W*(no\b|否|没有|無|无|不)", re.IGNORECASE)
 
 
-@dataclass(slots=True, kw_only=True)
-class Conversation:
+class Conversation(Struct, kw_only=True):
     """The conversation about a chunk so far; `names` limits entity names if the server can enforce that."""
 
     client: ModelClient

@@ -6,10 +6,10 @@ with the text (translations, abstractions). So a copy must also be made of the e
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import msgspec
+from msgspec import Struct
 
 from lightrag_jsonl.core.cjk import has_cjk
 from lightrag_jsonl.core.names import QUOTE_FORMS, folded_text, name_key, nfkc_casefold
@@ -24,8 +24,7 @@ DATE_FIELDS = ("valid_from", "valid_to")
 LONGEST_PART = 3  # characters of words that are looked for as a whole, never inside longer words
 
 
-@dataclass(frozen=True)
-class Examples:
+class Examples(Struct, frozen=True, dict=True):
     """The records in the examples of a prompt, in the form of `extract-graph`.
 
     Without `with_terms` the names of relations and attributes do not count: they come from an
@@ -159,8 +158,7 @@ def _listed(record: Record, field: str) -> list[Json]:
     return value if isinstance(value, list) else []
 
 
-@dataclass
-class TextWords:
+class TextWords(Struct, dict=True):
     """The words of a chunk and its background, to look up words and names in."""
 
     text: str

@@ -2,11 +2,12 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec import Struct
 
 from lightrag_jsonl.core.aio import abandonable
 from lightrag_jsonl.core.context_window import ContextWindow
@@ -190,8 +191,7 @@ def answer_limit(tokens: int, *, ceiling: int | None, names_only: bool = False) 
 # ── within a budget ─────────────────────────────────────────────────────────────
 
 
-@dataclass(slots=True)
-class ChunkReader:
+class ChunkReader(Struct):
     """Reads chunks within a budget.
 
     After `most_unanswered` chunks in a row without an answer the budget stops; None is no limit.

@@ -2,9 +2,11 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
+
+from msgspec import Struct, structs
 
 from lightrag_jsonl.core.cjk import without_blanks_inside
 from lightrag_jsonl.core.dates import day_in_name
@@ -28,8 +30,7 @@ from lightrag_jsonl.storage.views import StoreView
 FIRST_HEADING = pattern_of(r"\s*#{1,6} +(?P<heading>[^\n]{1,80})")
 
 
-@dataclass(frozen=True, slots=True)
-class IncomingDocument:
+class IncomingDocument(Struct, frozen=True):
     """A document on the way into the index; the steps of an insert add the optional parts.
 
     `document` is the row to be stored; a new document has no row id yet. `chunks` are those to be
@@ -162,8 +163,7 @@ def content_digest(pending: PendingDocument, texts: Sequence[str]) -> str:
 # ── cut into chunks ────────────────────────────────────────────
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentCutter:
+class DocumentCutter(Struct, frozen=True):
     """Cuts documents into chunks: by a user's `chunker`, or of `size` tokens with an `overlap`."""
 
     tokenizer: Tokenizer
@@ -194,7 +194,7 @@ class DocumentCutter:
             with_linked_names(replace(chunk, title=title, date=date), document.document.metadata)
             for chunk in self._chunks(document, pending, view)
         ]
-        return stored, replace(document, chunks=tuple(chunks))
+        return stored, structs.replace(document, chunks=tuple(chunks))
 
     def _chunks(
         self, document: IncomingDocument, pending: PendingDocument, view: StoreView
@@ -260,7 +260,7 @@ def with_extractions(
     """The document with those of its chunks that have an extraction."""
     chunks = dict(zip(document.rows, document.chunks, strict=True))
     rows = tuple([row for row in document.rows if row in extractions])
-    return replace(
+    return structs.replace(
         document,
         rows=rows,
         chunks=tuple([chunks[row] for row in rows]),

@@ -6,6 +6,8 @@ from dataclasses import replace
 from functools import partial
 from operator import methodcaller
 
+from msgspec import structs
+
 from lightrag_jsonl.core.aio import gather_all
 from lightrag_jsonl.core.errors import BudgetError, ConfigError, EmbeddingError
 from lightrag_jsonl.core.index_reports import FileNote, InsertReport
@@ -194,7 +196,9 @@ class Insertion:
             extractions = provided_extractions(
                 document.chunks, pending.records, self._record_schema
             )
-            document = document_with_stated_names(replace(document, extractions=extractions))
+            document = document_with_stated_names(
+                structs.replace(document, extractions=extractions)
+            )
             if pending.chunks is None:  # if this insert is killed, the text is cut alike again
                 pending = self._with_same_chunks(pending, document)
         if stored is not None:  # what is cached so far is about the earlier version
@@ -202,7 +206,7 @@ class Insertion:
         row = await write(store, methodcaller("put_pending", pending), durable=False)
         if row is None:  # a later version came meanwhile, or nobody wants it any more
             return None
-        return replace(document, pending_row=row)
+        return structs.replace(document, pending_row=row)
 
     def _with_same_chunks(
         self, pending: PendingDocument, document: IncomingDocument
@@ -274,7 +278,7 @@ class Insertion:
         extractions = await gather_all(map(self._chunk_reader.read, document.chunks))
         complete = tuple(extraction for extraction in extractions if extraction is not None)
         if len(complete) == len(extractions):
-            return document_with_stated_names(replace(document, extractions=complete))
+            return document_with_stated_names(structs.replace(document, extractions=complete))
         if not (document.rows and complete):
             return None
         results = {
@@ -357,4 +361,4 @@ def document_with_stated_names(document: IncomingDocument) -> IncomingDocument:
         with_stated_names(extraction, chunk, metadata)
         for extraction, chunk in zip(document.extractions, document.chunks, strict=True)
     ]
-    return replace(document, extractions=tuple(extractions))
+    return structs.replace(document, extractions=tuple(extractions))

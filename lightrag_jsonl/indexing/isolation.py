@@ -6,8 +6,9 @@ import asyncio
 import logging
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from lightrag_jsonl.core.errors import EmbeddingError
 from lightrag_jsonl.core.patterns import pattern_of
@@ -26,8 +27,7 @@ SHORTEST = 0.05  # of a text: the least share whose vector still stands for the 
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Embedding:
+class Embedding(Struct, frozen=True):
     """The vector of a text; or `NO_VECTOR` and the embedder's `refusal`. `shortened` says how much of an
     overlong text is embedded, and why not all of it.
     """

@@ -5,11 +5,12 @@ import itertools
 import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, TypeAlias
+
+from msgspec import Struct, field
 
 from lightrag_jsonl.core.cjk import has_cjk
 from lightrag_jsonl.core.languages import Language
@@ -53,8 +54,7 @@ ENTITY_FIELDS = attrgetter(*EntityMention.__slots__)
 RELATION_FIELDS = attrgetter(*RelationMention.__slots__)
 
 
-@dataclass
-class MentionCollector:
+class MentionCollector(Struct, dict=True):
     """Collects the different mentions of a chunk from the records that answer a prompt.
 
     `declared` holds the numbers of entities and relations that the model claims to have written.

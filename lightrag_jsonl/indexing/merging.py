@@ -6,9 +6,10 @@ that people set by hand.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import chain
 from typing import TypeAlias, TypeVar
+
+from msgspec import Struct, field
 
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.types import Extraction, Kind, Page
@@ -49,8 +50,7 @@ StepCallback: TypeAlias = Callable[[int, int], None]  # items done, items known
 GRAPH_KINDS: tuple[Kind, ...] = ("entity", "relation")
 
 
-@dataclass(slots=True)
-class GraphChange:
+class GraphChange(Struct):
     """The effect of added and removed mentions on the graph: touched rows, and mentions to store.
 
     - `without`: the chunks whose stored mentions no longer count for the touched rows.
@@ -72,16 +72,14 @@ class GraphChange:
         return {id: row for id, row in rows.items() if (row.mentions == 0) == gone}
 
 
-@dataclass(frozen=True, slots=True)
-class RewrittenState:
+class RewrittenState(Struct, frozen=True):
     """A saved state, and the rows that are to be others there."""
 
     state: SavedState
     rows_by_table: RowsByTable
 
 
-@dataclass(slots=True)
-class IndexChange:
+class IndexChange(Struct):
     """Everything for one transaction to write.
 
     - `documents`, `chunks`: new; `read_again`: stored chunks with a repeated extraction.

@@ -2,7 +2,8 @@
 
 import unicodedata
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from lightrag_jsonl.core.cjk import has_cjk
 from lightrag_jsonl.core.given_names import GIVEN_NAMES
@@ -50,8 +51,7 @@ _ACRONYM = pattern_of(r"[A-Z]{3,7}")
 _MOST_WORDS = 8  # of a name with short forms
 
 
-@dataclass(frozen=True, slots=True)
-class NameParts:
+class NameParts(Struct, frozen=True):
     """A name of a document: the `words` in lower case without titles, and what else it says.
 
     `kind` is "person", "place" (also of organizations), "concept", another type, or "" if unknown; `type` is the

@@ -1,12 +1,13 @@
 """An ontology: the classes and properties that records may use, and the check of records."""
 
-import difflib
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.names import name_key
@@ -22,8 +23,7 @@ Settings: TypeAlias = dict[str, tuple[str, ...]]  # texts by folded key
 Entry: TypeAlias = tuple[str, str, Settings]  # of a section: the place in the file, and the name
 
 
-@dataclass(frozen=True, slots=True)
-class OntologyProperty:
+class OntologyProperty(Struct, frozen=True):
     """A property and the classes at its ends; an empty end accepts anything.
 
     For a datatype property `range` names types of values.
@@ -309,5 +309,7 @@ def _no_property(name: str, kind: str, properties: Iterable[str]) -> str:
 
 
 def _did_you_mean(name: str, names: Iterable[str]) -> str:
+    import difflib
+
     near = difflib.get_close_matches(name, sorted(names), n=1, cutoff=0.6)
     return f"; did you mean {near[0]!r}?" if near else ""

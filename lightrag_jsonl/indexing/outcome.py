@@ -3,7 +3,9 @@
 import logging
 from collections import Counter
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+
+from msgspec import Struct, field
 
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.index_reports import FileNote, InsertReport
@@ -20,8 +22,7 @@ BLANK_DOCUMENT = "the document has no text"
 log = logging.getLogger(__name__)
 
 
-@dataclass(slots=True)
-class InsertOutcome:
+class InsertOutcome(Struct):
     """The results of an insert so far; `received` counts the documents that were given."""
 
     received: int = 0

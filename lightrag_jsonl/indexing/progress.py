@@ -6,6 +6,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Never, TypeAlias
 
+from msgspec import Struct
+
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.llm.client import UsageMeter
 
@@ -32,8 +34,7 @@ ProgressCallback: TypeAlias = Callable[[Progress], None]
 ShowProgress: TypeAlias = ProgressCallback | bool | None
 
 
-@dataclass(slots=True)
-class ProgressCounter:
+class ProgressCounter(Struct):
     """Counts the chunks and documents of an insert, and tells a callback, with what `meter` has counted."""
 
     callback: ProgressCallback | None

@@ -2,8 +2,9 @@
 
 import itertools
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
+
+from msgspec import Struct
 
 from lightrag_jsonl.core.aio import finish_all
 from lightrag_jsonl.core.errors import LLMError
@@ -19,8 +20,7 @@ from lightrag_jsonl.storage.views import StoreView
 READ_FOR_EACH = 4  # descriptions read for each displayed one, since many may be the same
 
 
-@dataclass(frozen=True, slots=True)
-class DueSummary:
+class DueSummary(Struct, frozen=True):
     """An entity or relation whose summary must be written or renewed, with the descriptions."""
 
     key: GraphKey

@@ -6,10 +6,11 @@ the sentence that it stands on, unless a record with dates that held stands on t
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, TypeVar, cast
 
 import numpy as np
+from msgspec import Struct, field, structs
 
 from lightrag_jsonl.core.claims import StatementPlaces
 from lightrag_jsonl.core.dates import first_day, last_day, may_hold
@@ -37,8 +38,7 @@ AnyView = TypeVar("AnyView", bound=StoreView)
 StoredMention = TypeVar("StoredMention", EntityMentionRow, RelationMentionRow)
 
 
-@dataclass(frozen=True, slots=True)
-class AsOf(Lens):
+class AsOf(Lens, Struct, frozen=True):
     """Questions with a moment read the index as of that moment."""
 
     claims: ClaimMemory
@@ -55,7 +55,7 @@ class AsOf(Lens):
         holding = self._holding(task.snapshot, task.param)
         snapshot = as_held(task.snapshot, holding)
         snapshot.graph = PartialGraph(snapshot.graph, holding.hidden_pairs)
-        return replace(task, part=VisiblePart(snapshot, holding.later_chunks))
+        return structs.replace(task, part=VisiblePart(snapshot, holding.later_chunks))
 
     def _holding(self, view: StoreView, param: QueryParam) -> "Holding":
         """The out-of-date part of the index at the moment of a question, by the documents that the filter
@@ -67,8 +67,7 @@ class AsOf(Lens):
         return find_holding(view, param.as_of or "", claims)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordedStatement:
+class RecordedStatement(Struct, frozen=True, kw_only=True):
     """The statement of a record, for the search in passages: `holds` if its dates say so, and not if it
     is out of date.
     """
@@ -78,8 +77,7 @@ class RecordedStatement:
     holds: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Holding:
+class Holding(Struct, frozen=True, kw_only=True):
     """The out-of-date part of an index at a moment, by row ids.
 
     `later_chunks` are of later documents. `mentions` are out of date, though the names of
@@ -265,7 +263,7 @@ def _with_hidden_mentions(
     hidden_entities = frozenset(hidden["entity"].keys() - nameless)
     hidden_relations = frozenset(hidden["relation"])
     owners = [row.owner for row in relations if row.id in hidden_relations]
-    return replace(
+    return structs.replace(
         holding,
         mentions={"entity": hidden_entities, "relation": hidden_relations},
         doubtful_relations=frozenset([owner for owner in owners if owner is not None]),

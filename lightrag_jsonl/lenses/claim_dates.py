@@ -1,7 +1,9 @@
 """Dates of the statements in a context, and an order with later statements first."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from msgspec import Struct, structs
 
 from lightrag_jsonl.core.dates import first_day
 from lightrag_jsonl.core.languages import FIXED_WORDS, FixedWords, known_language
@@ -14,8 +16,7 @@ from lightrag_jsonl.storage.views import Snapshot, StoreView
 DESCRIPTIONS_DATED = 50  # of an entity or a relation: bounds the time
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LineDates:
+class LineDates(Struct, frozen=True, kw_only=True):
     """The dates in a line of a description, and the date of the document behind the line."""
 
     valid_from: str = ""
@@ -70,7 +71,7 @@ def _dated(snapshot: Snapshot, result: SearchResult) -> SearchResult | None:
         relations=tuple([_later_first(relation, lines) for relation in context.relations]),
         claim_dates=labels,
     )
-    return replace(result, context=dated_context)
+    return structs.replace(result, context=dated_context)
 
 
 def _line_dates(view: StoreView, kind: Kind, rows: list[int]) -> dict[str, LineDates]:

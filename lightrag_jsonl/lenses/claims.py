@@ -11,10 +11,11 @@ import itertools
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from threading import Lock
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from lightrag_jsonl.core.dates import first_day, last_day
 from lightrag_jsonl.core.languages import STATING_NOTHING
@@ -54,8 +55,7 @@ _VALUE_NUMBER = pattern_of(r"\d+(?:[.,]\d+)*")
 SubjectAndKind: TypeAlias = tuple[str, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
+class Claim(Struct, frozen=True, kw_only=True):
     """The statement of a mention: a predicate from a subject to a value, both by key.
 
     `mention`, `chunk` and `document` are row ids. `kind` is the predicate for comparison, after "^" if
@@ -88,8 +88,7 @@ class Claim:
         return (self.value, self.subject) if is_inverse else (self.subject, self.value)
 
 
-@dataclass(frozen=True)
-class ClaimIndex:
+class ClaimIndex(Struct, frozen=True, dict=True):
     """The claims of one state of an index, without the claims of people, which are decisions.
 
     `stated_kinds` are the functional kinds by a user's word. `decided` has the sorted keys of the

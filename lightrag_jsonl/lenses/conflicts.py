@@ -2,8 +2,10 @@
 
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
+
+from msgspec import Struct, structs
 
 from lightrag_jsonl.core.answers import QUOTE_LENGTH, Context
 from lightrag_jsonl.core.claims import Conflict, DatedClaim
@@ -89,8 +91,7 @@ def described_conflicts(view: StoreView, pairs: Sequence[ClaimPair]) -> tuple[Co
 # ── in the context and the answer of a question ─────────────────────────────────
 
 
-@dataclass(frozen=True, slots=True)
-class Conflicts(Lens):
+class Conflicts(Lens, Struct, frozen=True):
     """The contradictions, unexplained by time, between two of the passages."""
 
     claims: ClaimMemory
@@ -106,7 +107,7 @@ class Conflicts(Lens):
         conflicts = find_conflicts(task.snapshot, index, limit=CONFLICTS_SHOWN)
         if not conflicts:
             return None
-        return replace(result, context=replace(result.context, conflicts=conflicts))
+        return structs.replace(result, context=replace(result.context, conflicts=conflicts))
 
     def fitted(self, context: Context) -> Context:
         """The context with the contradictions between two of the passages that are left."""

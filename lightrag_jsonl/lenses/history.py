@@ -1,7 +1,8 @@
 """The claims about an entity over time, with the sentences, documents and dates."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from lightrag_jsonl.core.claims import DatedClaim, StatementPlaces
 from lightrag_jsonl.core.dates import first_day, iso_date
@@ -13,8 +14,7 @@ from lightrag_jsonl.storage.views import StoreView
 AFTER_ALL_DAYS = 10**7  # after all days
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClaimWords:
+class ClaimWords(Struct, frozen=True, kw_only=True):
     """The words of a claim, and the row id of the chunk."""
 
     chunk: int

@@ -6,7 +6,9 @@ question is answered like any other.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from msgspec import Struct, structs
 
 from lightrag_jsonl.core.answers import Context, Keywords, ListedItem, Listing, ListRequest
 from lightrag_jsonl.core.cjk import has_cjk
@@ -53,7 +55,7 @@ class Listings(Lens):
         listing = find_listing(task, question, context.keywords)
         if listing is None:
             return None
-        return replace(result, context=replace(context, listing=listing))
+        return structs.replace(result, context=replace(context, listing=listing))
 
     def section(self, context: Context) -> Section | None:
         """The list in words; listed items have the last numbers."""
@@ -66,8 +68,7 @@ class Listings(Lens):
         return f"\n\n{lines}" if lines and text else lines
 
 
-@dataclass(frozen=True, slots=True)
-class ListWords:
+class ListWords(Struct, frozen=True):
     """The request for a list: the named entity, and the content words beside the name.
 
     `name_first`: the name stands before the last content word: "that Ada founded". `years` limit
@@ -80,8 +81,7 @@ class ListWords:
     years: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class TypedRows:
+class TypedRows(Struct, frozen=True):
     """The entities of the types in the words of a question; all without a type."""
 
     types: tuple[str, ...]
@@ -89,8 +89,7 @@ class TypedRows:
     other_words: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class PredicateMatch:
+class PredicateMatch(Struct, frozen=True):
     """A relation by row id with predicates in the question; `is_source` of the named entity."""
 
     relation: int

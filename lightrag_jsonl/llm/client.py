@@ -5,11 +5,12 @@ import contextlib
 import itertools
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 from typing import Protocol
 from weakref import WeakValueDictionary
+
+from msgspec import structs
 
 from lightrag_jsonl.core.errors import ConfigError, ResponseError, StorageError
 from lightrag_jsonl.core.options import Limits
@@ -244,7 +245,7 @@ class ModelClient:
     async def _reply(self, request: ModelRequest, meter: UsageMeter | None) -> ModelReply:
         """The answer from the cache or the model; equal requests at once are sent once."""
         messages = [Message(turn.role, sanitize(turn.content)) for turn in request.messages]
-        request = replace(request, messages=tuple(messages))
+        request = structs.replace(request, messages=tuple(messages))
         calls = self._calls_for(TASKS.get(request.prompt, "extract"))
         key = request.key(calls.llm.name)
         lock = self._in_flight.setdefault(key, asyncio.Lock())

@@ -3,9 +3,10 @@
 import asyncio
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from lightrag_jsonl.core.types import Record
 from lightrag_jsonl.core.usage import Usage
@@ -19,8 +20,7 @@ YES_OR_NO = {"true": True, "yes": True, "是": True, "false": False, "no": False
 PairFields: TypeAlias = Mapping[str, object]  # a pair as the model reads it, without a number
 
 
-@dataclass(frozen=True, slots=True)
-class PairReview:
+class PairReview(Struct, frozen=True):
     """A prompt about pairs. `answer` is the field of its records with yes or no."""
 
     prompt: str

@@ -1,6 +1,5 @@
 """Prompts by id: loaded from folders or a configuration, rendered, asked, and answered."""
 
-import difflib
 import json
 import re
 from collections.abc import Awaitable, Callable, Mapping
@@ -132,6 +131,8 @@ class PromptManager:
         """The prompt of an id or alias; `KeyError` for an unknown id lists similar names."""
         prompt = self.find(id)
         if prompt is None:
+            import difflib
+
             near = difflib.get_close_matches(id, [*self._prompts, *self._aliases], 3, 0.5)
             near = near or [*self.ids]
             raise NotFoundError(f"no prompt {id!r}; there is: {', '.join(near)}")

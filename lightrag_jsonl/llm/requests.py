@@ -2,10 +2,10 @@
 
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import msgspec
+from msgspec import Struct, field
 
 from lightrag_jsonl.core.types import (
     Completion,
@@ -28,8 +28,7 @@ BROKEN_OFF: Mapping[Finish, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ModelRequest:
+class ModelRequest(Struct, frozen=True):
     """A conversation for a model to continue, with the form of the answer.
 
     - `prompt`: the id of the prompt, for messages of the log.
@@ -76,8 +75,7 @@ def request_key(
     return hashlib.sha256(request).digest()
 
 
-@dataclass(frozen=True, slots=True)
-class ModelReply:
+class ModelReply(Struct, frozen=True):
     """A completion, new or `cached` under `key`, with the messages of the request.
 
     `usage` is the cost now, failed attempts included: nothing for a cached completion.
@@ -115,8 +113,7 @@ class ModelReply:
         return BROKEN_OFF.get(self.completion.finish, "")
 
 
-@dataclass(frozen=True, slots=True)
-class Records:
+class Records(Struct, frozen=True):
     """A reply in JSONL and the records read from it."""
 
     reply: ModelReply

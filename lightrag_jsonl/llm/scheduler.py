@@ -11,6 +11,8 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from msgspec import Struct
+
 from lightrag_jsonl.core.errors import EmbeddingError, LLMError
 from lightrag_jsonl.core.retrying import (
     BUSY_GROWTH,
@@ -98,8 +100,7 @@ class AdaptiveLimit:
         self.current = min(self.maximum, 2 * self.current)
 
 
-@dataclass
-class StartedCall:
+class StartedCall(Struct):
     """A call in the count of a minute; `tokens` are estimated until the call has ended."""
 
     started_at: float

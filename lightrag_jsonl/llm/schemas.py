@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 from jsonschema_rs import Draft202012Validator
+from msgspec import Struct
 
 from lightrag_jsonl.core.errors import PromptError
 from lightrag_jsonl.core.text import cut
@@ -76,8 +76,7 @@ class Schema:
         return f"unknown {name} {value} (known: {', '.join(validators)})"
 
 
-@dataclass(frozen=True, slots=True)
-class _Branches:
+class _Branches(Struct, frozen=True):
     """The validators of a `oneOf` by the constant in a field; `key` names the field."""
 
     key: str

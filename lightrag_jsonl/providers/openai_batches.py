@@ -3,9 +3,10 @@
 import hashlib
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct
 
 from lightrag_jsonl.core.aio import Result
 from lightrag_jsonl.core.errors import LLMError
@@ -22,8 +23,7 @@ RUNNING = frozenset({"validating", "in_progress", "finalizing", "cancelling"})
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class ProviderBatch:
+class ProviderBatch(Struct, frozen=True):
     """A batch at a provider: the state in the provider's word, and how many requests are done."""
 
     id: str

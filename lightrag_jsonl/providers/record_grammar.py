@@ -7,8 +7,9 @@ answer is JSON Lines: one record a line.
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from lightrag_jsonl.core.types import Json
 from lightrag_jsonl.core.validation import only_text_field
@@ -70,8 +71,7 @@ def _is_last(schema: Any) -> bool:
     return isinstance(kind, dict) and kind.get("const") == "done"
 
 
-@dataclass
-class _Grammar:
+class _Grammar(Struct):
     """The rules made so far from a schema with `definitions`."""
 
     definitions: Mapping[str, Any]

@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from lightrag_jsonl.core.errors import FREE
 from lightrag_jsonl.core.patterns import pattern_of
@@ -14,8 +15,7 @@ MARKUP = pattern_of(r"<[!?a-z]", re.IGNORECASE)  # unlike "<400> InvalidParamete
 LONGEST_DETAIL = 300  # characters of a server's own message that are shown
 
 
-@dataclass(frozen=True, slots=True)
-class ServerFailure:
+class ServerFailure(Struct, frozen=True):
     """A kind of failure: advice for the user, and the flags of the `LLMError`."""
 
     advice: str

@@ -1,6 +1,5 @@
 """The user's settings, from files, the environment and arguments."""
 
-import difflib
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -361,6 +360,8 @@ def _file_settings(path: Path) -> dict[str, Any]:
 
 def _advice_on_name(name: str) -> str:
     """The probably meant setting, and the place of the list of settings."""
+    import difflib
+
     similar = difflib.get_close_matches(name, SETTING_TYPES, n=1)
     question = f"; did you mean {similar[0]}?" if similar else ""
     return f"{question} (docs/models.md lists all settings)"

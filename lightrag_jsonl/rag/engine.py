@@ -9,6 +9,8 @@ from datetime import UTC, datetime
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Self, get_args
 
+from msgspec import Struct
+
 from lightrag_jsonl.core.address import Address
 from lightrag_jsonl.core.aio import gather_all
 from lightrag_jsonl.core.answers import Answer, Reading
@@ -30,10 +32,8 @@ from lightrag_jsonl.core.protocols import (
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Chunk, Document, Extraction, ModelTask
 from lightrag_jsonl.indexing.chunking import document_pages
-from lightrag_jsonl.indexing.extraction import LLMExtractor, extract_chunk
 from lightrag_jsonl.indexing.incoming import DocumentCutter
 from lightrag_jsonl.indexing.ontology import Ontology
-from lightrag_jsonl.indexing.pipeline import IndexPipeline
 from lightrag_jsonl.lenses.claims import ClaimMemory
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.llm.prompt_manager import PromptManager
@@ -67,7 +67,9 @@ from lightrag_jsonl.tracing.recorder import Listener, Recorder, replay
 
 if TYPE_CHECKING:
     from lightrag_jsonl.curation.pipeline import CurationPipeline
+    from lightrag_jsonl.indexing.extraction import LLMExtractor
     from lightrag_jsonl.indexing.loading import Given, UnreadSource
+    from lightrag_jsonl.indexing.pipeline import IndexPipeline
     from lightrag_jsonl.readers.formats import Readers
 
 LATEST = 10_000_000_000  # in seconds: the year 2286; as milliseconds, April 1970
@@ -76,8 +78,7 @@ DIGITS = 6  # of a second's fraction: a datetime holds no more
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Clock:
+class Clock(Struct, frozen=True):
     """Checks the times of a function like `time.time`."""
 
     function: Callable[[], float]
@@ -96,8 +97,7 @@ class Clock:
         return datetime.fromtimestamp(self.seconds(), UTC)
 
 
-@dataclass(frozen=True, slots=True)
-class RulesInPlaceOfModel:
+class RulesInPlaceOfModel(Struct, frozen=True):
     """What reads texts, finds keywords and answers where no model does."""
 
     extractor: Extractor
@@ -188,7 +188,7 @@ class Engine:
         return self._client(self.llm, self.models, store_answers=True)
 
     @cached_property
-    def indexing(self) -> IndexPipeline:
+    def indexing(self) -> "IndexPipeline":
         """The pipeline of documents; `ConfigError` if the ontology in the options is missing."""
         return self.indexing_for(self.client)
 
@@ -412,8 +412,10 @@ class Engine:
             summarize=context_tokens(self.models.get("summarize", self.llm)),
         )
 
-    def extractor_for(self, client: ModelClient) -> LLMExtractor:
+    def extractor_for(self, client: ModelClient) -> "LLMExtractor":
         """The extractor with the model of a client; `ConfigError` for a missing ontology."""
+        from lightrag_jsonl.indexing.extraction import LLMExtractor
+
         ontology = None
         if self.options.ontology is not None:
             ontology = Ontology.load(self.options.ontology)
@@ -439,6 +441,8 @@ class Engine:
 
     async def extract(self, document: Document, meter: UsageMeter) -> list[Extraction]:
         """The extraction of each chunk of a document; nothing is stored, not even answers."""
+        from lightrag_jsonl.indexing.extraction import extract_chunk
+
         extractor = self.extractor
         if extractor is None:
             model = self.client.model("extract")
@@ -446,8 +450,10 @@ class Engine:
         chunks = self.chunks_of(document)
         return await gather_all([extract_chunk(extractor, chunk, meter) for chunk in chunks])
 
-    def indexing_for(self, client: ModelClient, *, patient: bool = False) -> IndexPipeline:
+    def indexing_for(self, client: ModelClient, *, patient: bool = False) -> "IndexPipeline":
         """The indexing pipeline with the model of a client; a `patient` one goes on whatever fails."""
+        from lightrag_jsonl.indexing.pipeline import IndexPipeline
+
         return IndexPipeline(
             store=self.store,
             client=client,

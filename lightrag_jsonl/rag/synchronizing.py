@@ -1,9 +1,11 @@
 """Synchronizes an index with folders: documents of deleted files go, and the report says what differs."""
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from lightrag_jsonl.core.claims import Conflict, GraphDifference
 from lightrag_jsonl.core.errors import ConfigError
@@ -72,8 +74,7 @@ async def _delete_gone(
 # ── what differs ────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GraphState:
+class GraphState(Struct, frozen=True, kw_only=True):
     """The names of entities, and of the ends of relations, and the contradictions of a graph."""
 
     entities: frozenset[str]

@@ -5,10 +5,11 @@ Used only with `QueryParam.similarity_reuse`: similar questions may want differe
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import msgspec
 import numpy as np
+from msgspec import Struct
 
 from lightrag_jsonl.core.answers import Answer
 from lightrag_jsonl.core.errors import EmbeddingError, StorageError
@@ -30,8 +31,7 @@ _LIKENESS = pattern_of(r"\s*(0?\.\d+|0|1(?:\.0+)?)[.。]?\s*")  # from 0 to 1, a
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerCache:
+class AnswerCache(Struct, frozen=True):
     """Finds stored answers to give again, and stores new answers.
 
     `parts` are the further components behind an answer (reranker, answerer, …): with different parts,

@@ -2,8 +2,10 @@
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TypeAlias
+
+from msgspec import Struct, field
 
 from lightrag_jsonl.core.answers import (
     Context,
@@ -33,16 +35,14 @@ WritePiece: TypeAlias = Callable[[str], Awaitable[None]]
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(Struct, frozen=True):
     """Whether the model's limit, a filter or an error cut an answer off, and the quotes that it is made of."""
 
     cut_off: bool = False
     quotes: tuple[PlacedQuote, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerWriter:
+class AnswerWriter(Struct, frozen=True, kw_only=True):
     """Writes answers from contexts; an `answerer` replaces the model. `history` is the conversation so far."""
 
     store: Store
@@ -172,8 +172,7 @@ class AnswerWriter:
         return prompts.render(prompt, variables)
 
 
-@dataclass(slots=True)
-class _Beginning:
+class _Beginning(Struct):
     """The beginning of a streamed answer, held back until it is more than citations or the question."""
 
     question: str

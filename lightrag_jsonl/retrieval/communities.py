@@ -8,12 +8,12 @@ mentions: nodes go by names, in the order of the names, with a fixed seed.
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from threading import Lock
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 
 from lightrag_jsonl.core.answers import Community
 from lightrag_jsonl.retrieval.filtering import entity_names
@@ -33,8 +33,7 @@ CHUNK_NODE = "c "
 NOWHERE = -1  # in place of a community, of a node without edges
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommunityRows:
+class CommunityRows(Struct, frozen=True, kw_only=True):
     """A community as row ids: entities, the most central first, and chunks, in the order of the text."""
 
     level: int
@@ -120,8 +119,7 @@ def _community_tree(
     return communities(None, 0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeGraph:
+class NodeGraph(Struct, frozen=True, kw_only=True):
     """The visible entities and chunks, by the names of their nodes, and the weights between them.
 
     `ends` has the two entities of each relation, `mentions` an entity and a chunk in each row. `chunks` are

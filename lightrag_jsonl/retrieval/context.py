@@ -3,8 +3,10 @@
 import hmac
 import itertools
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Generic
+
+from msgspec import Struct
 
 from lightrag_jsonl.core.answers import Context, Dropped
 from lightrag_jsonl.core.languages import FIXED_WORDS, known_language
@@ -32,8 +34,7 @@ MARK_LENGTH = 8  # hex digits
 REDUCED = 0.9  # if a selection was too long, the next one has at most this share of its budgets
 
 
-@dataclass(frozen=True, slots=True)
-class Line(Generic[Fact]):
+class Line(Struct, Generic[Fact], frozen=True):
     """An entity or a relation as the context shows it: the `description` may be cut; `tokens` are those of
     the `text` with its number.
     """
@@ -44,8 +45,7 @@ class Line(Generic[Fact]):
     tokens: int
 
 
-@dataclass(frozen=True, slots=True)
-class Passage:
+class Passage(Struct, frozen=True):
     """A chunk as it will be in the prompt; `letters` is the text without white space."""
 
     heading: str

@@ -1,8 +1,9 @@
 """Writes a context as the text that a model reads: passages, entities, relations, sources."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
+
+from msgspec import Struct
 
 from lightrag_jsonl.core.answers import Community, CommunityReport, Context
 from lightrag_jsonl.core.citation_markers import CITATION_LABEL, SOURCE_LABEL
@@ -52,8 +53,7 @@ _OPENED_NUMBER = pattern_of(  # a class of characters comes first, since `re` lo
 )
 
 
-@dataclass(frozen=True)
-class ContextWriter:
+class ContextWriter(Struct, frozen=True, dict=True):
     """Writes items, without their numbers, and complete contexts in one language.
 
     `context` has the titles and dates of the documents; `mark` begins each heading, so that no

@@ -8,6 +8,8 @@ import logging
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
+from msgspec import structs
+
 from lightrag_jsonl.core.answers import Context
 from lightrag_jsonl.core.edges import Edge, EdgeSelection, candidate_edges
 from lightrag_jsonl.core.errors import LLMError
@@ -106,7 +108,7 @@ def with_sources(
     if not selection.relations:
         text_chunks = [chunk for chunk in context.chunks if chunk.id in by_text]
         chunks = tuple(text_chunks[:limit])
-        return replace(result, context=_narrowed(context, chunks, none_selected=True))
+        return structs.replace(result, context=_narrowed(context, chunks, none_selected=True))
     source_ids = dict.fromkeys(
         [id for relation in selection.relations for id in relation.chunk_ids]
     )
@@ -115,7 +117,7 @@ def with_sources(
     suitable = [chunk for chunk in context.chunks if chunk.id in suitable_ids]
     further = _load_chunks(view, [*source_ids], suitable)
     narrowed = _narrowed(context, (*suitable, *further)[:limit], none_selected=False)
-    return replace(result, context=with_documents(view, narrowed))
+    return structs.replace(result, context=with_documents(view, narrowed))
 
 
 def _candidate_line(edge: Edge, description: str) -> str:

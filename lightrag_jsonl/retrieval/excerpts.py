@@ -4,8 +4,10 @@ import heapq
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
+
+from msgspec import Struct
 
 from lightrag_jsonl.core.front_matter import is_label
 from lightrag_jsonl.core.sentences import sentence_spans
@@ -30,8 +32,7 @@ LIST_SHARE = 0.6  # of the letters of a list, at least, are letters of the names
 GAP_TOKENS = 3  # that a sentence costs besides, so that the shortest are not always chosen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CandidateSentence:
+class CandidateSentence(Struct, frozen=True, kw_only=True):
     """A sentence: `chunk` is the position of the chunk, `span` the characters in the chunk's text.
 
     `names` are the row ids of the entities named, `terms` the other words without endings, and `tokens`
@@ -148,22 +149,26 @@ class ExcerptChoice:
         self._sentences = sentences
         self._chunk_weights = chunk_weights
         count = len(self._sentences)
-        frequencies = Counter(term for sentence in self._sentences for term in sentence.terms)
+        frequencies = Counter(chain.from_iterable([sentence.terms for sentence in sentences]))
         rarity = {term: math.log(1 + count / frequency) for term, frequency in frequencies.items()}
         self._whole_weights: dict[str | int, float] = {  # of the first occurrence; 1 of a name
             term: TERM_WEIGHT * math.log1p(frequency) * rarity[term]
             for term, frequency in frequencies.items()
         }
+        names = chain.from_iterable([sentence.names for sentence in sentences])
+        self._whole_weights |= dict.fromkeys(names, 1.0)
         self._question = {term: rarity[term] for term in question_terms if term in rarity}
         self._whole_question = sum(self._question.values()) or 1.0
         self._likeness = [self._likeness_of(sentence) for sentence in self._sentences]
-        self._sorted_terms = [sorted(sentence.terms) for sentence in self._sentences]
+        self._words: list[list[str | int]] = [
+            [*sentence.names, *sorted(sentence.terms)] for sentence in self._sentences
+        ]
         self._neighbors = [self._neighbors_of(number) for number in range(count)]
         self._sections: list[int] = []
         self._frame_tokens = 0
         self._chosen: set[int] = set()
         self._open_chunks: set[int] = set()
-        self._covered: Counter[str | int] = Counter()  # terms, and names by row id
+        self._covered: dict[str | int, int] = {}  # terms, and names by row id
         self._next_weights: dict[str | int, float] = {}  # of one more occurrence
         self._covered_sections: Counter[int] = Counter()
 
@@ -176,7 +181,7 @@ class ExcerptChoice:
         self._frame_tokens = frame_tokens
         self._chosen = set()
         self._open_chunks = set()
-        self._covered = Counter()
+        self._covered = {}
         self._next_weights = dict(self._whole_weights)
         self._covered_sections = Counter()
         queue = [(-self._gain(number), number) for number in range(len(self._sentences))]
@@ -208,8 +213,7 @@ class ExcerptChoice:
     def _gain(self, number: int) -> float:
         """What a sentence adds, for each of its tokens."""
         sentence = self._sentences[number]
-        value = sum([self._next_weights.get(name, 1.0) for name in sentence.names])
-        value = sum([self._next_weights[term] for term in self._sorted_terms[number]], value)
+        value = sum(map(self._next_weights.__getitem__, self._words[number]))
         value /= 1 + self._covered_sections[self._sections[number]]
         value *= 1 + QUESTION_GAIN * self._likeness[number]
         value *= self._chunk_weights[sentence.chunk]
@@ -227,12 +231,11 @@ class ExcerptChoice:
         self._chosen.add(number)
         self._open_chunks.add(sentence.chunk)
         self._covered_sections[self._sections[number]] += 1
-        words: list[str | int] = [*sentence.terms, *sentence.names]
-        for word in words:
-            self._covered[word] += 1
-            times = self._covered[word]
+        for word in self._words[number]:
+            times = self._covered.get(word, 0) + 1
+            self._covered[word] = times
             share = math.sqrt(times + 1) - math.sqrt(times)
-            self._next_weights[word] = self._whole_weights.get(word, 1.0) * share
+            self._next_weights[word] = self._whole_weights[word] * share
 
     def _neighbors_of(self, number: int) -> list[int]:
         """The sentences before and after a sentence in its chunk."""

@@ -14,6 +14,7 @@ from itertools import chain, zip_longest
 from typing import TypeVar
 
 import numpy as np
+from msgspec import structs
 
 from lightrag_jsonl.core.types import UNKNOWN_TYPE, Chunk, Entity, Kind, Relation
 from lightrag_jsonl.retrieval.hits import column, distinct_rows
@@ -45,14 +46,14 @@ def with_filter(task: SearchTask) -> SearchTask:
     chunks = task.snapshot.matching_chunks(parse_where(task.param.where))
     if task.part is not None:
         chunks = [chunk for chunk in chunks if chunk not in task.part.hidden_chunks]
-        task = replace(task, snapshot=task.part.snapshot)
+        task = structs.replace(task, snapshot=task.part.snapshot)
     chunk_rows = column(chunks)
     rows_by_kind: dict[Kind, Ids] = {
         "chunk": chunk_rows,
         "entity": distinct_rows(task.snapshot.graph.entities_of(chunk_rows)[1]),
         "relation": column(sorted(task.snapshot.mentioned_relations(chunks))),
     }
-    return replace(task, filtered=rows_by_kind)
+    return structs.replace(task, filtered=rows_by_kind)
 
 
 def load_entities(task: SearchTask, rows: Ids) -> dict[int, Entity]:

@@ -1,11 +1,11 @@
 """Ranked lists of rows, and how several lists become one."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from lightrag_jsonl.core.options import Fusion
 from lightrag_jsonl.storage import graph_index
@@ -17,8 +17,7 @@ EQUAL = 1e-6  # of a score: sums differ by less if their parts come in another o
 RANK_OFFSET = 60  # k of Cormack, Clarke and Büttcher, SIGIR 2009
 
 
-@dataclass(frozen=True, slots=True)
-class Hits:
+class Hits(Struct, frozen=True):
     """Rows, each once, best first: row ids, scores (higher is better) and reasons in words.
 
     Three columns instead of a list of objects, since a search ranks hundreds of rows for the few

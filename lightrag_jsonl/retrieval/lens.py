@@ -1,7 +1,9 @@
 """Lenses: what a question may want beside its search. Search and prompt know these doors, and no lens."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from msgspec import Struct
 
 from lightrag_jsonl.core.answers import Context
 from lightrag_jsonl.core.languages import FIXED_WORDS, known_language
@@ -13,8 +15,7 @@ from lightrag_jsonl.storage.views import StoreView
 LINE_TOKENS = 6  # around a line of a section: number, bullet and line break
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Struct, frozen=True):
     """A section of the prompt after the items: a heading, and the lines below.
 
     `share` of the total budget is kept from the items for the section, at most.

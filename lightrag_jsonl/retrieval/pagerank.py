@@ -5,10 +5,10 @@ numbers are measured as those of `retrieval/ranking.py` are; M, C and F are the 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
+from msgspec import Struct
 
 from lightrag_jsonl.core.cjk import has_cjk
 from lightrag_jsonl.core.terms import search_terms
@@ -57,8 +57,7 @@ _EDGE_WORDS = ("mentioned with", "related to", "nearly the same as", "also calle
 Path: TypeAlias = Sequence[tuple[int, int]]  # nodes, each with the type of the edge to it
 
 
-@dataclass(frozen=True, slots=True)
-class WalkHits:
+class WalkHits(Struct, frozen=True):
     """The chunks of a walk, best first, with reasons.
 
     Of the chunks, `chunk_count` are enough, and spare ones follow. `relevant` are the entities with at

@@ -1,9 +1,9 @@
 """Which of the passages found are shown: one of several copies, and front matter last or not at all."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from lightrag_jsonl.core.front_matter import asks_for_front_matter
 from lightrag_jsonl.core.question_scope import TEXT_WORDS, content_words
@@ -18,8 +18,7 @@ SPARE_CHUNKS = 20  # found beyond the limit, to take the place of copies and of 
 ENOUGH = 10  # passages without front matter, from which on front matter is left out
 
 
-@dataclass(frozen=True, slots=True)
-class Passages:
+class Passages(Struct, frozen=True):
     """The passages of a search, each text once: by the walk and by text, and the copies of each by row.
 
     Front matter stands last in both lists, and in neither if they are long.

@@ -4,10 +4,11 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
+from msgspec import Struct, field, structs
 
 from lightrag_jsonl.core.answers import (
     Answer,
@@ -94,8 +95,7 @@ log = logging.getLogger(__name__)
 NO_OBSERVER = QueryObserver()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueryPipeline:
+class QueryPipeline(Struct, frozen=True, kw_only=True):
     """Answers questions from one index.
 
     `keyword_extractor` replaces the model for keywords. `cite` finds the citations in
@@ -292,7 +292,7 @@ class QueryPipeline:
             )
         context = await asyncio.to_thread(self._fitted, result, selection, param)
         await observer.selected(selection, context)
-        return replace(result, context=context)
+        return structs.replace(result, context=context)
 
     def _fitted_param(self, param: QueryParam) -> QueryParam:
         """The settings with a context small enough for the window of the answering model."""
@@ -341,7 +341,7 @@ class QueryPipeline:
             reading = await read(self.store, self._reading_of_whole)
             if reading.problem:
                 await observer.chunks_read(reading)
-            return replace(result, context=replace(result.context, reading=reading))
+            return structs.replace(result, context=replace(result.context, reading=reading))
         reading = Reading()
         for _ in range(READING_ROUNDS):
             best = [chunk.id for chunk in result.context.chunks[:limit]]
@@ -359,7 +359,7 @@ class QueryPipeline:
             result = await self._found(request)
             if newly_read.problem:
                 break
-        return replace(result, context=replace(result.context, reading=reading))
+        return structs.replace(result, context=replace(result.context, reading=reading))
 
     def _reading_of_whole(self, view: StoreView) -> Reading:
         """What a question about the whole is told of an index that is read when it is asked: nothing is read
@@ -410,7 +410,7 @@ class QueryPipeline:
     def _fitted(self, result: SearchResult, selection: EdgeSelection, param: QueryParam) -> Context:
         """The part of the result within the budgets, with the prompt and the selected relations."""
         context = replace(result.context, relations=selection.relations)
-        result = replace(result, context=context)
+        result = structs.replace(result, context=context)
         secret = self.store.mark_secret if self.secret_marks else ""
         fit = fit_context if result.overview is None else fit_overview
         lenses = self._telling_lenses(result)

@@ -3,11 +3,11 @@
 import itertools
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
+from msgspec import Struct
 
 from lightrag_jsonl.core.cjk import CJK
 from lightrag_jsonl.core.names import name_key
@@ -31,8 +31,7 @@ NameSpan: TypeAlias = tuple[int, int, str]  # start, end, name key
 AliasClaims: TypeAlias = Sequence[tuple[int, str]]  # an entity's row and the key of an alias
 
 
-@dataclass(frozen=True, slots=True)
-class QuestionNames:
+class QuestionNames(Struct, frozen=True):
     """Entities by the key of a name in the question or in a keyword; and the spelling of each entity
     whose name stands in the question itself.
     """

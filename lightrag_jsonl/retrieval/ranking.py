@@ -458,13 +458,10 @@ def load_result(
     text_chunk_ids = [
         stored_chunks[row].id for row in passages.by_text.ids.tolist() if row in stored_chunks
     ]
-    guaranteed_chunk_id = ""
-    if text_chunk_ids:
-        guaranteed_chunk_id = text_chunk_ids[0]
     return SearchResult(
         context=with_documents(task.snapshot, context),
         text_chunk_ids=tuple(text_chunk_ids),
-        guaranteed_chunk_id=guaranteed_chunk_id,
+        guaranteed_chunk_id=next(iter(text_chunk_ids), ""),
         facts=facts,
     )
 

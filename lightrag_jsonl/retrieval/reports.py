@@ -7,11 +7,12 @@ of deleted documents.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from hashlib import sha256
 
 import msgspec
+from msgspec import Struct
 
 from lightrag_jsonl.core.aio import finish_all
 from lightrag_jsonl.core.answers import Community, CommunityReport, Finding
@@ -46,8 +47,7 @@ _PASSAGE_NUMBER = pattern_of(r"\d{1,6}")
 _CITED = pattern_of(r"(?<!\s)\s*[\[［【][\d\s,，、;；-]{1,80}[\]］】]")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReportTask:
+class ReportTask(Struct, frozen=True, kw_only=True):
     """A community without a report, and the material of the report for a model.
 
     `passages` are numbered excerpts as lines, of the chunks `chunk_ids`; `document` is the id of the
@@ -60,8 +60,7 @@ class ReportTask:
     document: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class ReportRun:
+class ReportRun(Struct, frozen=True):
     """The communities with a new report, the reasons of failed reports, and the cost."""
 
     communities: tuple[Community, ...] = ()

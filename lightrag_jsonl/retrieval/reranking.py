@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+from msgspec import structs
 
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import Reranker
@@ -38,7 +39,7 @@ async def rerank(
     if len(guaranteed):
         guaranteed_chunk_id = chunks[guaranteed.ids[0]].id
     context = replace(result.context, chunks=tuple(ranked))
-    return replace(result, context=context, guaranteed_chunk_id=guaranteed_chunk_id)
+    return structs.replace(result, context=context, guaranteed_chunk_id=guaranteed_chunk_id)
 
 
 def _by_weight(positions: Ids, scores: Floats, param: QueryParam) -> Hits:

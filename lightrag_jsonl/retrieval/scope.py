@@ -3,9 +3,9 @@
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from lightrag_jsonl.core.answers import Keywords
 from lightrag_jsonl.core.cjk import has_cjk, is_lone
@@ -188,8 +188,7 @@ def _titles_of_wholes(view: StoreView, folded_question: str) -> list[str]:
 # ── words ───────────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True, slots=True)
-class _Unit:
+class _Unit(Struct, frozen=True):
     """A word, or a character of a Chinese word.
 
     A unit occurs if one of the terms occurs, or else a term with one of the beginnings.

@@ -1,6 +1,8 @@
 """One search of an index, from plain values to plain values, in whatever process has the index open."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+
+from msgspec import Struct, field, structs
 
 from lightrag_jsonl.core.answers import Context
 from lightrag_jsonl.core.modes import MODES
@@ -13,8 +15,7 @@ from lightrag_jsonl.retrieval.task import SearchQuery, SearchResult, SearchTask
 from lightrag_jsonl.storage.views import Snapshot
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchRequest:
+class SearchRequest(Struct, frozen=True, kw_only=True):
     """What to search for, as plain values, so that another process can search.
 
     `context` has the question, its keywords and no findings yet; `chunk_limit` is as in `SearchTask`.
@@ -28,8 +29,7 @@ class SearchRequest:
     for_overview: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Searcher:
+class Searcher(Struct, frozen=True):
     """Searches one state of an index after another, through lenses; another process gets a copy.
 
     `communities` keeps the communities of the graph between searches.
@@ -60,4 +60,4 @@ class Searcher:
             if result_of_lens is not None:
                 telling.append(number)
                 result = result_of_lens
-        return replace(result, lenses=tuple(telling))
+        return structs.replace(result, lenses=tuple(telling))

@@ -1,10 +1,10 @@
 """The values of one search: query and task, seeds, subgraph, result."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TypeVar
 
 import numpy as np
+from msgspec import Struct, field
 
 from lightrag_jsonl.core.answers import Community, Context
 from lightrag_jsonl.core.modes import MODES, ModePlan
@@ -21,8 +21,7 @@ Fact = TypeVar("Fact", Entity, Relation)
 TIES = 20  # searched for beyond a limit, where equal scores may lie on both sides of it
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchQuery:
+class SearchQuery(Struct, frozen=True, kw_only=True):
     """The texts to search with: the question, texts for entities (`low`) and for relations (`high`).
 
     `vectors` has a row for each text, in the order of the fields. `lexical` says that the vectors
@@ -40,16 +39,14 @@ class SearchQuery:
     embedded: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class VisiblePart:
+class VisiblePart(Struct, frozen=True):
     """The part of a snapshot that counts: the texts and records of `snapshot`, without `hidden_chunks` (row ids)."""
 
     snapshot: Snapshot
     hidden_chunks: frozenset[int]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchTask:
+class SearchTask(Struct, frozen=True, kw_only=True):
     """One search: a snapshot of the index, a query, a mode, and the user's settings.
 
     `chunk_limit` is the number of chunks to find: `chunk_top_k`, or more where a reranker chooses
@@ -105,8 +102,7 @@ class SearchTask:
         return np.isin(rows, self.filtered[kind])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seeds:
+class Seeds(Struct, frozen=True, kw_only=True):
     """First hits, best first; `dense` and `lexical` are the chunks that the question's text found.
 
     `named` maps entities that the question clearly names to the likeness of the names.
@@ -131,16 +127,14 @@ class Seeds:
         return distinct_rows(self.dense.ids, self.lexical.ids)
 
 
-@dataclass(frozen=True, slots=True)
-class Subgraph:
+class Subgraph(Struct, frozen=True):
     """The entities and relations that the seeds lead to, best first."""
 
     entities: Hits = NO_HITS
     relations: Hits = NO_HITS
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Overview:
+class Overview(Struct, frozen=True, kw_only=True):
     """What an overview is written from, before the budget decides.
 
     `chunks` are in the order of the text, with their `sentences` and weights. `communities` come largest first;
@@ -155,8 +149,7 @@ class Overview:
     names: tuple[tuple[int, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SearchResult:
+class SearchResult(Struct, frozen=True):
     """The findings of a search, as plain values, valid also after the snapshot.
 
     `context` has entities, relations and chunks, best first, and no prompt yet. `text_chunk_ids` are

@@ -5,9 +5,8 @@ made for each question, so the cost does not grow with the index, and nothing is
 questions. Nodes are numbers: entities first (0 to E - 1), then chunks.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.retrieval.filtering import entity_names
@@ -51,8 +50,7 @@ SYNONYM_EDGE = 2
 ALIAS_EDGE = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WalkGraph:
+class WalkGraph(Struct, frozen=True, kw_only=True):
     """Entities and chunks (row ids, ascending) as nodes, with the steps between them.
 
     A step leads from a sender to a receiver, with a probability and a type; the steps from a node
@@ -189,9 +187,7 @@ def chunk_relevance(
     cosines = task.snapshot.vector_scores("chunk", task.query.vectors[:1], chunks)[0]
     lexical_scores = {row: score for row, score, _ in lexical_hits.rows()}
     lexical = np.array([lexical_scores.get(chunk, 0.0) for chunk in chunks.tolist()])
-    highest = lexical.max(initial=0.0)
-    if highest == 0:
-        highest = 1.0
+    highest = lexical.max(initial=0.0) or 1.0
     dense_relevance = spread(np.nan_to_num(cosines, nan=0.0))
     relevance: Floats = dense_relevance + lexical_weight * lexical / highest
     return relevance

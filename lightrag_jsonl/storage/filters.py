@@ -8,8 +8,9 @@ count as 1 and 0, and objects meet nothing.
 import operator
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeAlias
+
+from msgspec import Struct
 
 from lightrag_jsonl.core.dates import first_day, iso_date, last_day
 from lightrag_jsonl.core.errors import ConfigError
@@ -38,8 +39,7 @@ FINITE = int(sys.float_info.max)
 Value: TypeAlias = str | int | float | None  # integers are of 64 bits
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(Struct, frozen=True):
     """The field compares so with at least one of the values ("!=", "not contains": with all values).
 
     Texts compare with texts only, numbers with numbers only, and an absent field with nothing, but

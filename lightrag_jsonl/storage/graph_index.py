@@ -5,11 +5,11 @@ An index consists of sorted columns, in which many rows are looked up at once, a
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from lightrag_jsonl.storage.vector_index import Floats, Ids
 
@@ -19,8 +19,7 @@ _HALF = np.int64(32)  # bits for each id of a pair in one number; row ids are be
 _MASK = np.int64((1 << 32) - 1)
 
 
-@dataclass(frozen=True, slots=True)
-class GraphRows:
+class GraphRows(Struct, frozen=True):
     """Rows of the graph, in any order.
 
     `entities` and `chunks` are row ids. `relations` has the columns id, low and high end, shape

@@ -13,6 +13,8 @@ from functools import cache
 from importlib import resources
 from typing import Protocol, TypeAlias, TypeVar
 
+from msgspec import Struct
+
 from lightrag_jsonl.core.answers import Cited, JudgedClaim
 from lightrag_jsonl.core.citation_markers import without_citations
 from lightrag_jsonl.core.errors import ConfigError
@@ -44,8 +46,7 @@ class Checker(Protocol):
         """What the checker tells of each pair; calls of a model are counted by `meter`."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelChecker:
+class ModelChecker(Struct, frozen=True):
     """Asks the model for the task "judge": one call for all claims of an answer."""
 
     client: ModelClient
@@ -63,8 +64,7 @@ class ModelChecker:
         return [None if record is None else bool(record["supported"]) for record in records]
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionChecker:
+class FunctionChecker(Struct, frozen=True):
     """A function of the user, from claim and window to True, False or None; or a coroutine function."""
 
     function: CheckFunction
@@ -125,8 +125,7 @@ def _with_verdict(claim: AnyClaim, opinions: dict[tuple[int, int], Opinion]) -> 
 # ── the yardstick ───────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True, slots=True)
-class LabelledClaim:
+class LabelledClaim(Struct, frozen=True):
     """A claim of the yardstick with its window, and whether the window says it."""
 
     claim: str

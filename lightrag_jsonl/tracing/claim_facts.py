@@ -5,9 +5,10 @@ The word lists are closed classes of a language (numerals, units, negations, hed
 
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, TypeAlias
+
+from msgspec import Struct
 
 from lightrag_jsonl.core.cjk import CJK, has_cjk
 from lightrag_jsonl.core.dates import ENGLISH_MONTHS, half_width
@@ -33,8 +34,7 @@ from lightrag_jsonl.tracing.claim_words import (
 FactKind: TypeAlias = Literal["number", "date", "name", "quotation"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClaimFact:
+class ClaimFact(Struct, frozen=True, kw_only=True):
     """Characters `start` to `end` of a text that state a fact.
 
     `number` is a number in the base unit of its `measure` ("" is unknown; then `number` is as written);
@@ -443,8 +443,7 @@ _SCOPE = 2  # words of content after a negation that it is said of
 _FARTHEST = 8  # words after it
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Operator:
+class Operator(Struct, frozen=True, kw_only=True):
     """A word that changes what is said of the words of content right after it: "not", "may"."""
 
     start: int
@@ -453,8 +452,7 @@ class Operator:
     words: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Polarity:
+class Polarity(Struct, frozen=True, kw_only=True):
     """The operators of a text, and the words of content that none of them is said of."""
 
     operators: tuple[Operator, ...]

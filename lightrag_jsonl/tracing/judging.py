@@ -7,7 +7,8 @@ too many or too few. They never tell that a sentence supports a claim.
 import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from lightrag_jsonl.core.answers import Span, Verdict
 from lightrag_jsonl.core.cjk import has_cjk, simplified
@@ -44,8 +45,7 @@ _EXACT = 1e-6
 _COUNTABLE = 12  # a number of things up to this may be counted instead of written
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reason:
+class Reason(Struct, frozen=True, kw_only=True):
     """Why a claim is marked, in words; the characters of the claim, and those of the passage of the
     nearest sentence, that differ. One that does not decide only asks to compare.
     """
@@ -57,8 +57,7 @@ class Reason:
     decides: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClaimJudgement:
+class ClaimJudgement(Struct, frozen=True, kw_only=True):
     """What words tell of a claim: its nearest sentence, if one shares a word, the window of sentences
     that were looked at, and the reasons to mark the claim.
     """

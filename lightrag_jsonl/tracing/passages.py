@@ -4,9 +4,10 @@ import math
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from lightrag_jsonl.core.answers import Span
 from lightrag_jsonl.core.cjk import CJK, has_cjk, simplified
@@ -44,16 +45,14 @@ def letters_and_digits(text: str) -> str:
     return "".join(filter(str.isalnum, nfkc_casefold(simplified(text))))
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedPassage:
+class JudgedPassage(Struct, frozen=True):
     """A text that a claim is judged by, and what stands beside it: title, headings, date."""
 
     text: str
     background: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Place(Struct, frozen=True, kw_only=True):
     """Characters `start` to `end` of a passage, by its number among the passages."""
 
     passage: int

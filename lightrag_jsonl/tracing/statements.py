@@ -3,7 +3,8 @@
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from lightrag_jsonl.core.citation_markers import (
     CITATION_MARKER,
@@ -45,8 +46,7 @@ _FIXED_SENTENCES = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CitingClaim:
+class CitingClaim(Struct, frozen=True, kw_only=True):
     """A claim of an answer, at characters `start` to `end`, and the numbers behind it, each with the
     place of its marker.
     """

@@ -15,6 +15,8 @@ from pathlib import Path
 from types import ModuleType, UnionType
 from typing import Any, Literal
 
+from msgspec import Struct
+
 import lightrag_jsonl
 from lightrag_jsonl.core.answers import Context
 from lightrag_jsonl.core.patterns import LatePattern
@@ -246,7 +248,7 @@ def _made(name: str, kind: object, text: str) -> object:
         return _made_collection(name, origin, options, text)
     if getattr(kind, "__name__", "") == "Tokenizer":
         return FittedTokenizer()
-    if isinstance(kind, type) and is_dataclass(kind):
+    if isinstance(kind, type) and (is_dataclass(kind) or issubclass(kind, Struct)):
         return _make_object(kind, _needed(kind))
     raise NotMade(f"{name}: {kind}")
 
@@ -331,6 +333,9 @@ def _patterns_in(path: str, value: object, depth: int) -> Iterator[tuple[str, re
             yield from _patterns_in(
                 f"{path}.{field.name}", getattr(value, field.name, None), depth - 1
             )
+    elif depth and isinstance(value, Struct):
+        for name in value.__struct_fields__:
+            yield from _patterns_in(f"{path}.{name}", getattr(value, name), depth - 1)
 
 
 _METHODS = ("search", "match", "fullmatch", "finditer", "findall", "sub", "subn", "split")

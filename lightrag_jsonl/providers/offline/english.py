@@ -3,9 +3,9 @@
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Set
-from dataclasses import dataclass
 
 import regex
+from msgspec import Struct
 
 from lightrag_jsonl.core.given_names import GIVEN_NAMES
 from lightrag_jsonl.core.stop_words import STOP_WORDS
@@ -93,8 +93,7 @@ def english_names(text: str, spans: Spans, *, has_title: bool = True) -> list[Ph
     return without_overlap([*titles, *_capitalized_names(text, spans)])
 
 
-@dataclass(frozen=True, slots=True)
-class _Capitals:
+class _Capitals(Struct, frozen=True):
     """Where capitals tell nothing in a text, and the counts of capitals elsewhere.
 
     `openings` are the positions of first words. `surplus` counts, for each word, the other places

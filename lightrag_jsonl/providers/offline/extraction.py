@@ -2,11 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import combinations
 
 from anyio import CapacityLimiter, to_thread
+from msgspec import Struct, field
 
 from lightrag_jsonl.core.cjk import has_cjk
 from lightrag_jsonl.core.languages import MENTIONED_TOGETHER, Language
@@ -76,8 +76,7 @@ class OfflineExtractor:
         )
 
 
-@dataclass(slots=True)
-class _Bearer:
+class _Bearer(Struct):
     """A name in a text: the places, and the sentences about the name, also by a pronoun or the heading."""
 
     phrases: list[Phrase] = field(default_factory=list)

@@ -24,7 +24,7 @@ _TURN_CHARACTERS = 1000  # of a turn that are read
 _TURN_NAMES = 4  # taken from one turn
 _VERB_FORM = pattern_of(r"ing\b")  # "the country containing Nugegoda"
 _CHINESE_FUNCTION_WORD = pattern_of(
-    "|".join(sorted(filter(has_cjk, FUNCTION_WORDS), key=len, reverse=True))
+    "|".join(sorted([word for word in FUNCTION_WORDS if not word.isascii()], key=len, reverse=True))
 )
 _WORD_OR_DECIMAL = pattern_of(r"\d+(?:[.．]\d+)+|[^\W_]+(?:['’-][^\W_]+)*")
 _LATIN_WORD = pattern_of(r"(?<![a-z0-9])[a-z][a-z0-9_.-]*[a-z0-9](?![a-z0-9])", re.ASCII)

@@ -1,10 +1,10 @@
 """Phrases: the names in a text, and the title of a text."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 import regex
+from msgspec import Struct
 
 from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.types import UNKNOWN_TYPE
@@ -14,8 +14,7 @@ Spans: TypeAlias = Sequence[tuple[int, int]]
 WORD_GAP = r"(?:[^\S\n]{1,2}|[^\S\n]?\n[^\S\n]?)"  # in a pattern: between words of one paragraph
 
 
-@dataclass(frozen=True, slots=True)
-class Phrase:
+class Phrase(Struct, frozen=True):
     """A name in the text; `sure` if the type is known."""
 
     start: int

@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from lightrag_jsonl.core.cjk import has_cjk
 from lightrag_jsonl.core.names import name_key
@@ -38,8 +39,7 @@ _NEW_PARAGRAPH = pattern_of(r"\n\s*\n|\n\u3000|\n\s*(?:[-+•]|\\?\*)\s")  # or 
 _LONGEST_MARK = 3  # characters
 
 
-@dataclass(frozen=True, slots=True)
-class NamedSentence:
+class NamedSentence(Struct, frozen=True):
     """A sentence and the names inside, in order.
 
     `heading` is the heading above, if the heading is a name. `subject` is the name meant by the

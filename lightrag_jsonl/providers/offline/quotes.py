@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
+
+from msgspec import Struct
 
 from lightrag_jsonl.core.answers import Context
 from lightrag_jsonl.core.citation_markers import CITATION_MARKER
@@ -44,8 +45,7 @@ _WORD_JOINER = "\u2060"  # an invisible character, which keeps a bracket from be
 _ASKING = "谁哪吗呢的了是"  # two of them ask (是谁), or join what is asked (的是)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Quote:
+class Quote(Struct, frozen=True, kw_only=True):
     """A sentence of the passage `number`, at characters `start` to `end` of the page.
 
     `rank` is the rank of the passage, from 0. `lead` introduces a point of a list, a row of a table,

@@ -4,8 +4,9 @@ import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
+
+from msgspec import Struct
 
 from lightrag_jsonl.core.cjk import has_cjk, is_cjk
 from lightrag_jsonl.core.languages import Language
@@ -26,8 +27,7 @@ FoundNames: TypeAlias = Sequence[Phrase]
 Part = TypeVar("Part", Phrase, ContentWord)
 
 
-@dataclass(frozen=True, slots=True)
-class Sentence:
+class Sentence(Struct, frozen=True):
     """A sentence: the span, the names in order, and the content words."""
 
     start: int

@@ -11,12 +11,12 @@ import secrets
 import shutil
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from lightrag_jsonl.core.errors import StorageError, required_packages
 from lightrag_jsonl.core.patterns import pattern_of
@@ -42,8 +42,7 @@ CHECKSUMS = "checksums.json"  # of each file
 FAISS_KIND = b"IxSQ"  # how a file of a scalar quantizer begins; FAISS reads no other file
 
 
-@dataclass(frozen=True, slots=True)
-class SavedMemory:
+class SavedMemory(Struct, frozen=True):
     """The graph and the vectors of one generation, mapped from files."""
 
     generation: int

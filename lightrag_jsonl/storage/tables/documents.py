@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime
+from operator import itemgetter
 from typing import Any, TypeAlias
 
 from msgspec.json import Decoder
@@ -214,8 +215,8 @@ class DocumentReads(Tables):
         without a date first, then by date, documents of one date in the order of storing.
         """
         cursor = self._select("c.id, c.name, d.date", CHUNKS, "c.id", rows, order=TEXT_ORDER)
-        chunks = sorted(by_name(cursor), key=lambda chunk: iso_date(chunk.date or ""))
-        return {chunk.id: chunk.name for chunk in chunks}
+        dated = [(iso_date(date or ""), id, name) for id, name, date in cursor]
+        return {id: name for _, id, name in sorted(dated, key=itemgetter(0))}
 
     def chunk_reports(self, document_ids: Names = None) -> list[ChunkReport]:
         """The results of the extraction of each chunk, of all documents or some."""

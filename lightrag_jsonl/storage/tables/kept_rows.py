@@ -8,11 +8,11 @@ the time.
 import zlib
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
+from msgspec import Struct
 
 from lightrag_jsonl.core.errors import CorruptError, NotFoundError
 from lightrag_jsonl.storage.tables.base import (
@@ -49,8 +49,7 @@ RowsByTable: TypeAlias = dict[str, RowsByKey]
 ALIASES_KEY = 0  # all merges of names together
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeptTable:
+class KeptTable(Struct, frozen=True, kw_only=True):
     """A table with kept rows, grouped by the value of `key`; the values are the row ids of the table
     `kind`, a name in `NextIds`.
     """
