@@ -163,8 +163,9 @@ class ContextSelection:
                 entities, relations, certain_chunks, room - self._promised
             )
         chunks, chunk_tokens = self._passages(room - fact_tokens)
-        self.chunks, saved_tokens = self._without_overlaps(chunks)
-        chunk_tokens -= saved_tokens
+        self.chunks = [without_overlap(chunk, chunks) for chunk in chunks]
+        chunk_tokens -= sum(chunk.tokens for chunk in chunks)
+        chunk_tokens += sum(chunk.tokens for chunk in self.chunks)
         left_room = room - fact_tokens - chunk_tokens
         fact_tokens += self._add_facts(
             dict(enumerate(self._context.entities)),
@@ -241,24 +242,6 @@ class ContextSelection:
                 chosen[position] = chunk
                 room -= cost
         return [chosen[position] for position in sorted(chosen)], budget - room
-
-    def _without_overlaps(self, chunks: Sequence[Chunk]) -> tuple[list[Chunk], int]:
-        """The chunks without what the next chunk of the page shows as well, and the tokens saved."""
-        shown_chunks: list[Chunk] = []
-        saved = 0
-        for chunk in chunks:
-            overlap = shared_end(chunk, chunks)
-            if overlap:
-                tokens = max(self._tokenizer.count(overlap) - JOINT, 0)
-                saved += tokens
-                chunk = replace(
-                    chunk,
-                    text=chunk.text.removesuffix(overlap),
-                    end=chunk.end - len(overlap),
-                    tokens=max(chunk.tokens - tokens, 0),
-                )
-            shown_chunks.append(chunk)
-        return shown_chunks, saved
 
     def _add_lines(
         self,
@@ -338,17 +321,17 @@ def _has_stem(fact: Entity | Relation, stems: Collection[str]) -> bool:
     return any(not content_stems(text).isdisjoint(stems) for text in texts)
 
 
-def shared_end(chunk: Chunk, others: Iterable[Chunk]) -> str:
-    """The sentences at the end of a chunk that the next chunk of the page has as well, but for the one in
-    which that begins.
-    """
-    for other in others:
-        is_same_page = (chunk.document_id, chunk.page) == (other.document_id, other.page)
-        if is_same_page and chunk.start < other.start < chunk.end <= other.end:
-            overlap = chunk.text[other.start - chunk.start :]
-            sentences = sentence_spans(overlap)
-            return overlap[sentences[0][1] :] if sentences else ""
-    return ""
+def without_overlap(chunk: Chunk, chunks: Iterable[Chunk]) -> Chunk:
+    """A chunk up to the end of the sentence in which the next chunk of the page begins, if that is shown."""
+    for following in chunks:
+        is_same_page = (chunk.document_id, chunk.page) == (following.document_id, following.page)
+        if is_same_page and chunk.start < following.start < chunk.end <= following.end:
+            shared_start = following.start - chunk.start
+            _, first_end = next(iter(sentence_spans(chunk.text[shared_start:])), (0, 0))
+            text = chunk.text[: shared_start + first_end]
+            tokens = chunk.tokens * len(text) // len(chunk.text)
+            return replace(chunk, text=text, end=chunk.start + len(text), tokens=tokens)
+    return chunk
 
 
 def chunk_size(chunk: Chunk, tokenizer: Tokenizer) -> int:

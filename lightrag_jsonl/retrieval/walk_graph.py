@@ -10,7 +10,6 @@ from msgspec import Struct
 
 from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.retrieval.filtering import entity_names
-from lightrag_jsonl.retrieval.full_text import distinctive_terms
 from lightrag_jsonl.retrieval.hits import EQUAL, Hits, distinct_rows
 from lightrag_jsonl.retrieval.question_names import alias_pairs
 from lightrag_jsonl.retrieval.task import SearchTask, Seeds, Subgraph
@@ -197,27 +196,21 @@ def without_parts_of_names(task: SearchTask, seeds: Seeds) -> Hits:
     """The hits by words, in their order; a word of a name counts only in the chunks with the whole name.
 
     The more texts there are, the more of them are about others with the same first name; without this they
-    stand before the second hop. Where more than `FREQUENT` chunks have the whole name, its words count singly.
+    stand before the second hop.
     """
+    hits = seeds.lexical
+    rows = hits.ids.tolist()
+    scores = hits.scores.copy()
     question_words = frozenset(search_terms(task.query.question))
-    words_of_names: set[str] = set()
-    whole: set[int] = set()
     for name in entity_names(task, seeds.named_rows.tolist()).values():
         words = search_terms(name)
-        if len(words) > 1 and question_words.issuperset(words):
-            chunks = task.snapshot.chunks_with_terms(words, FREQUENT + 1)
-            if len(chunks) <= FREQUENT:
-                words_of_names.update(words)
-                whole.update(chunks)
-    partial = [row for row in seeds.lexical.ids.tolist() if row not in whole]
-    if not words_of_names or not partial:
-        return seeds.lexical
-    terms = distinctive_terms(task.snapshot, task.query.question)
-    terms_of_names = [term for term in terms if term in words_of_names]
-    scores_by_row = dict(task.snapshot.search_terms(terms_of_names, len(partial), partial))
-    scores_of_parts = np.array([scores_by_row.get(row, 0.0) for row in seeds.lexical.ids.tolist()])
-    scores = np.maximum(seeds.lexical.scores - scores_of_parts, 0.0)
-    return Hits(seeds.lexical.ids, scores, seeds.lexical.why)
+        if len(words) < 2 or not question_words.issuperset(words):
+            continue
+        found = [dict(task.snapshot.search_terms([word], len(rows), rows)) for word in words]
+        for position, row in enumerate(rows):
+            if not all(row in scores_of_word for scores_of_word in found):
+                scores[position] -= sum(scores_of_word.get(row, 0.0) for scores_of_word in found)
+    return Hits(hits.ids, np.maximum(scores, 0.0), hits.why)
 
 
 def sharpened(relevance: Floats) -> Floats:
