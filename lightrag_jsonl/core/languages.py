@@ -1,9 +1,12 @@
 """The languages with prompts and rules, and the fixed words of each."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
+
+from lightrag_jsonl.core.cjk import has_cjk, is_cjk
 
 Language: TypeAlias = Literal["en", "zh"]
 
@@ -11,6 +14,15 @@ Language: TypeAlias = Literal["en", "zh"]
 def known_language(name: str) -> Language:
     """Chinese for zh, zh-CN, zh-Hant and the like, English for every other name."""
     return "zh" if name.casefold().startswith("zh") else "en"
+
+
+@lru_cache(400)
+def written_in(text: str, default: Language) -> Language:
+    """Chinese if at least a fifth of the letters are CJK, else English; the default without letters."""
+    if not has_cjk(text):
+        return "en" if any(map(str.isalpha, text)) else default
+    letters = [char for char in text if char.isalpha()]
+    return "zh" if sum(map(is_cjk, letters)) * 5 >= len(letters) else "en"
 
 
 # The keyword of a relation between names of one sentence that states nothing about them.

@@ -19,12 +19,13 @@ def content_words(question: str) -> list[str]:
     characters that remain of Chinese text without function words.
     """
     text = folded_text(question)
-    if not has_cjk(text):
-        return [*dict.fromkeys([word for word in search_terms(text) if word not in EMPTY_WORDS])]
-    text = _CHINESE_FUNCTION_WORDS.sub(_kept_text_word, text)
-    pieces = _CJK_RUN.findall(text)
-    spaced = search_terms(_CJK_RUN.sub(" ", text))
-    return [*dict.fromkeys([*(word for word in spaced if word not in EMPTY_WORDS), *pieces])]
+    pieces: list[str] = []
+    if has_cjk(text):
+        text = _CHINESE_FUNCTION_WORDS.sub(_kept_text_word, text)
+        pieces = _CJK_RUN.findall(text)
+        text = _CJK_RUN.sub(" ", text)
+    words_with_subject = [word for word in search_terms(text) if word not in EMPTY_WORDS]
+    return [*dict.fromkeys([*words_with_subject, *pieces])]
 
 
 def _kept_text_word(word: re.Match[str]) -> str:

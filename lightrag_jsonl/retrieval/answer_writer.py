@@ -14,7 +14,7 @@ from lightrag_jsonl.core.answers import (
     begins_to_answer,
     has_words,
 )
-from lightrag_jsonl.core.languages import FIXED_WORDS, known_language
+from lightrag_jsonl.core.languages import FIXED_WORDS, known_language, written_in
 from lightrag_jsonl.core.modes import MODES
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import Answerer, Embedder
@@ -22,7 +22,6 @@ from lightrag_jsonl.core.types import Message
 from lightrag_jsonl.core.user_code import write_answer
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.providers.offline.answering import ExtractiveAnswerer
-from lightrag_jsonl.providers.offline.sentences import written_in
 from lightrag_jsonl.storage.status import unread_documents
 from lightrag_jsonl.storage.store import Store, read
 

@@ -189,7 +189,8 @@ class ContextSelection:
         relations = {
             rank: relation
             for rank, relation in enumerate(self._context.relations)
-            if self._writer.names_both_ends(relation) or _has_stem(relation, missing_stems)
+            if all(map(self._writer.has_name, (relation.source, relation.target)))
+            or _has_stem(relation, missing_stems)
         }
         return entities, relations
 

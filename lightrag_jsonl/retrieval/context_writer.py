@@ -119,19 +119,15 @@ class ContextWriter(Struct, frozen=True, dict=True):
         best = [position for position in ranked[:SHOWN_TEXTS] if shared_words[position]]
         return [texts[position] for position in sorted(best or ranked[:1])]
 
-    def names_both_ends(self, relation: Relation) -> bool:
-        """Whether the question has all words of both names of a relation."""
-        return self._has_name(relation.source) and self._has_name(relation.target)
-
     def _is_named(self, fact: Entity | Relation) -> bool:
         """Whether the question has all words of the entity's name, or of a name of the relation."""
         if isinstance(fact, Entity):
             names = (fact.name, *fact.aliases)
         else:
             names = (fact.source, fact.target)
-        return any(map(self._has_name, names))
+        return any(map(self.has_name, names))
 
-    def _has_name(self, name: str) -> bool:
+    def has_name(self, name: str) -> bool:
         """Whether the question has all words of a name."""
         terms = search_terms(name)
         return bool(terms) and self._question_terms.issuperset(terms)

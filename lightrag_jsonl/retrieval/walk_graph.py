@@ -206,10 +206,13 @@ def without_parts_of_names(task: SearchTask, seeds: Seeds) -> Hits:
         words = search_terms(name)
         if len(words) < 2 or not question_words.issuperset(words):
             continue
-        found = [dict(task.snapshot.search_terms([word], len(rows), rows)) for word in words]
-        for position, row in enumerate(rows):
-            if not all(row in scores_of_word for scores_of_word in found):
-                scores[position] -= sum(scores_of_word.get(row, 0.0) for scores_of_word in found)
+        scores_by_word = [
+            dict(task.snapshot.search_terms([word], len(rows), rows)) for word in words
+        ]
+        parts = np.array(
+            [[scores_of_word.get(row, 0.0) for row in rows] for scores_of_word in scores_by_word]
+        )
+        scores -= np.where(parts.all(axis=0), 0.0, parts.sum(axis=0))
     return Hits(hits.ids, np.maximum(scores, 0.0), hits.why)
 
 

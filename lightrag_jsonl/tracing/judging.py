@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from lightrag_jsonl.core.answers import Span, Verdict
 from lightrag_jsonl.core.cjk import has_cjk, simplified
+from lightrag_jsonl.core.languages import written_in
 from lightrag_jsonl.core.names import nfkc_casefold
 from lightrag_jsonl.core.sentences import sentence_spans
 from lightrag_jsonl.core.stop_words import GRAMMAR_WORDS
@@ -31,7 +32,6 @@ from lightrag_jsonl.tracing.passages import (
     JudgedPassage,
     Place,
     Window,
-    is_chinese,
     letters_and_digits,
     read_passages,
 )
@@ -158,7 +158,7 @@ def _reasons_of_strangers(claim: str, passages: CitedPassages) -> Iterator[Reaso
         if not _stands_among(fact, passages.values) and not _is_countable(fact):
             yield _lacking(claim, fact, "lacks")
     names_a_title = claim_stems(claim) & claim_stems("\n".join(passages.backgrounds))
-    if not names_a_title and is_chinese(claim) == is_chinese(passages.whole):
+    if not names_a_title and written_in(claim, "en") == written_in(passages.whole, "en"):
         yield Reason(kind="nothing", text=_words_for(claim)["nothing"], decides=False)
 
 
@@ -276,7 +276,7 @@ def _quotation_reasons(claim: str, passages: CitedPassages) -> Iterator[Reason]:
 def _name_reasons(
     claim: str, passages: CitedPassages, known_words: Collection[str]
 ) -> Iterator[Reason]:
-    if is_chinese(claim) != is_chinese(passages.whole):
+    if written_in(claim, "en") != written_in(passages.whole, "en"):
         return  # in another script, a name has other letters
     values = value_facts(claim)
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from lightrag_jsonl.core.answers import Span
-from lightrag_jsonl.core.cjk import CJK, has_cjk, simplified
+from lightrag_jsonl.core.cjk import simplified
 from lightrag_jsonl.core.headings import find_headings
 from lightrag_jsonl.core.names import nfkc_casefold
 from lightrag_jsonl.core.patterns import pattern_of
@@ -27,17 +27,9 @@ from lightrag_jsonl.tracing.claim_facts import (
 BEST = 3  # sentences that share most words with a claim; they and their neighbours are looked at
 _WORDS_A_SENTENCE = 20  # about
 _LONGEST_HEADING = 60  # characters, of one without a mark
-_CJK_CHARACTER = pattern_of(f"[{CJK}]")
-_LATIN_LETTERS = pattern_of("[A-Za-z]+")
 _INITIAL = pattern_of(r"\b[A-Z](?=\w)")
 _NEAR = 0.5  # of the words of a claim, in a sentence about the same
 _ALIKE = 2 / 3  # in a sentence that says the same, perhaps without a "not"
-
-
-@lru_cache(400)
-def is_chinese(text: str) -> bool:
-    """Whether a text is mostly in a script with a word in one or two characters."""
-    return has_cjk(text) and len(_CJK_CHARACTER.findall(text)) > len(_LATIN_LETTERS.findall(text))
 
 
 def letters_and_digits(text: str) -> str:

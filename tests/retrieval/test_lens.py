@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from lightrag_jsonl import Context, Document, LightRAG
 from lightrag_jsonl.lenses import index_lenses
@@ -31,7 +32,7 @@ class ShelfMarks(Lens):
         }
         if not marks:
             return None
-        return replace(
+        return structs.replace(
             result, context=replace(context, findings={**context.findings, MARKS: marks})
         )
 

@@ -11,7 +11,7 @@ import numpy as np
 from lightrag_jsonl.core.aio import in_daemon_thread
 from lightrag_jsonl.core.answers import Context, PlacedQuote, QuotedAnswer
 from lightrag_jsonl.core.cjk import FUNCTION_CHARACTERS, is_cjk, is_lone
-from lightrag_jsonl.core.languages import FIXED_WORDS, FixedWords, Language
+from lightrag_jsonl.core.languages import FIXED_WORDS, FixedWords, Language, written_in
 from lightrag_jsonl.core.list_questions import asks_for_list
 from lightrag_jsonl.core.names import folded_text
 from lightrag_jsonl.core.numbered_parts import NumberedPart, numbered_parts
@@ -29,7 +29,6 @@ from lightrag_jsonl.providers.offline.quotes import (
     context_quotes,
     terms_with_characters,
 )
-from lightrag_jsonl.providers.offline.sentences import written_in
 
 NEAREST_SENTENCES = 3  # sentences of an answer
 MOST_EMBEDDED = 40  # sentences of the best passages, where none has a word of the question

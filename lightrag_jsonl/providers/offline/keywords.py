@@ -8,7 +8,7 @@ from typing import NamedTuple
 from lightrag_jsonl.core.aio import in_daemon_thread
 from lightrag_jsonl.core.answers import Keywords
 from lightrag_jsonl.core.cjk import has_cjk, is_lone, simplified
-from lightrag_jsonl.core.languages import Language
+from lightrag_jsonl.core.languages import Language, written_in
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.question_scope import YEAR
@@ -17,7 +17,7 @@ from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Message
 from lightrag_jsonl.providers.offline.phrases import ContentWord
 from lightrag_jsonl.providers.offline.segmentation import without_fillers
-from lightrag_jsonl.providers.offline.sentences import find_sentences, written_in
+from lightrag_jsonl.providers.offline.sentences import find_sentences
 
 _TURNS = 8  # of a conversation that a question may lean on
 _TURN_CHARACTERS = 1000  # of a turn that are read

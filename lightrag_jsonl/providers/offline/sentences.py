@@ -8,8 +8,7 @@ from typing import TypeAlias, TypeVar
 
 from msgspec import Struct
 
-from lightrag_jsonl.core.cjk import has_cjk, is_cjk
-from lightrag_jsonl.core.languages import Language
+from lightrag_jsonl.core.languages import Language, written_in
 from lightrag_jsonl.core.options import Tagger
 from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.sentences import sentence_spans
@@ -94,14 +93,6 @@ def _plain_and_spans(text: str) -> tuple[str, Spans]:
 
 def _without_code_blocks(text: str) -> str:
     return _CODE_BLOCK.sub(lambda block: blanked(block[0]), text)
-
-
-def written_in(text: str, default: Language) -> Language:
-    """Chinese if at least a fifth of the letters are CJK, else English; the default without letters."""
-    if not has_cjk(text):
-        return "en" if any(map(str.isalpha, text)) else default
-    letters = [char for char in text if char.isalpha()]
-    return "zh" if sum(map(is_cjk, letters)) * 5 >= len(letters) else "en"
 
 
 def _by_sentence(spans: Spans, parts: Iterable[Part]) -> dict[int, list[Part]]:
