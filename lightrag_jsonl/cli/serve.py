@@ -132,12 +132,12 @@ def serve_command(
     """Add documents and ask in the browser; answer programs.
 
     Each INDEX (default kb) is a folder, under its name, or a postgresql:// URL, under the name of its schema;
-    an index is made where there is none. On a machine with a screen, the page is opened in the browser.
-    Several servers may offer one database.
+    an index is made where there is none. On a machine with a screen, the page is opened in the
+    browser. Several servers may offer one database.
 
     The server offers REST (see /openapi.json) and the chat protocols of OpenAI (/v1) and Ollama (/api).
-    Models are those that each index remembers, unless --llm or --llm-for name others. Any --host but this machine requires a token: from --token-file, or from the environment
-    variable LIGHTRAG_JSONL_TOKEN. Indexing runs in separate processes.
+    Models are those that each index remembers, unless --llm or --llm-for name others. Any --host but this machine
+    requires a token: from --token-file or the variable LIGHTRAG_JSONL_TOKEN. Indexing runs in separate processes.
 
     \b
     Examples:
@@ -164,15 +164,12 @@ def serve_command(
         job_seconds=max_job_hours * 3_600.0,
     )
     opener = partial(
-        open_async,
-        setup=setup,
-        options=index_options,
-        search_processes=search_processes,
+        open_async, setup=setup, options=index_options, search_processes=search_processes
     )
     open_indexes = Indexes(limits, setup, opener=opener)
     open_indexes.open(addresses)
-    config = _uvicorn_config(create_app(open_indexes, access), host, port)
-    run_server(config, opens_page=not no_open and _has_screen())
+    app = create_app(open_indexes, access)
+    run_server(_uvicorn_config(app, host, port), opens_page=not no_open and _has_screen())
     return CommandOutput(None, "")
 
 

@@ -163,7 +163,7 @@ class ContextSelection:
                 entities, relations, certain_chunks, room - self._promised
             )
         chunks, chunk_tokens = self._passages(room - fact_tokens)
-        self.chunks = [without_overlap(chunk, chunks) for chunk in chunks]
+        self.chunks = [without_shared_end(chunk, chunks) for chunk in chunks]
         chunk_tokens -= sum(chunk.tokens for chunk in chunks)
         chunk_tokens += sum(chunk.tokens for chunk in self.chunks)
         left_room = room - fact_tokens - chunk_tokens
@@ -322,7 +322,7 @@ def _has_stem(fact: Entity | Relation, stems: Collection[str]) -> bool:
     return any(not content_stems(text).isdisjoint(stems) for text in texts)
 
 
-def without_overlap(chunk: Chunk, chunks: Iterable[Chunk]) -> Chunk:
+def without_shared_end(chunk: Chunk, chunks: Iterable[Chunk]) -> Chunk:
     """A chunk up to the end of the sentence in which the next chunk of the page begins, if that is shown."""
     for following in chunks:
         is_same_page = (chunk.document_id, chunk.page) == (following.document_id, following.page)

@@ -133,7 +133,7 @@ def _names_of_run(text: str, words: Spans) -> Iterator[tuple[Spans, bool]]:
     has_title = False
     for number, (word, after) in enumerate(zip(texts, [*texts[1:], ""], strict=True)):
         before = texts[number - 1]
-        is_title = _is_title(word, after)
+        is_title = _is_personal_title(word, after)
         is_person = number > first + 1 and texts[first].casefold() in GIVEN_NAMES
         is_between = {
             "for": _is_rare(before),
@@ -149,7 +149,7 @@ def _names_of_run(text: str, words: Spans) -> Iterator[tuple[Spans, bool]]:
         yield words[first:], has_title
 
 
-def _is_title(word: str, next_word: str) -> bool:
+def _is_personal_title(word: str, next_word: str) -> bool:
     folded = word.casefold().rstrip(".")
     is_office = folded in OFFICES and (next_word.casefold() in GIVEN_NAMES or _is_rare(next_word))
     return is_office or folded in PERSON_TITLES

@@ -27,7 +27,7 @@ _CHINESE_FUNCTION_WORD = pattern_of(
     "|".join(sorted([word for word in FUNCTION_WORDS if not word.isascii()], key=len, reverse=True))
 )
 _WORD_OR_DECIMAL = pattern_of(r"\d+(?:[.．]\d+)+|[^\W_]+(?:['’-][^\W_]+)*")
-_LATIN_WORD = pattern_of(r"(?<![a-z0-9])[a-z][a-z0-9_.-]*[a-z0-9](?![a-z0-9])", re.ASCII)
+_ASCII_NAME = pattern_of(r"(?<![a-z0-9])[a-z][a-z0-9_.-]*[a-z0-9](?![a-z0-9])", re.ASCII)
 _FOLLOWING = pattern_of(  # the beginning or end of a question that goes on with another subject
     r"^\W*(?:(?:and|or|but)\b|(?:what|how) about\b|那)|呢\W*$", re.IGNORECASE
 )
@@ -93,7 +93,7 @@ def names_in_question(question: str, language: Language) -> list[str]:
     sentences = find_sentences(question, language, question=True)
     names = [phrase.name for sentence in sentences for phrase in sentence.phrases]
     if not names and written_in(question, language) == "zh":
-        names = _LATIN_WORD.findall(question)
+        names = _ASCII_NAME.findall(question)
     return _distinct_words(names)
 
 

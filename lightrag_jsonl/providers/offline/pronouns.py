@@ -27,8 +27,8 @@ _OPENING = pattern_of(  # what may stand before a subject: nothing, a time, or "
     re.IGNORECASE,
 )
 _THINGS = ("place", "organization", "work", "event")  # no person
-_TITLE = "|".join(sorted({"the", *PERSON_TITLES, *OFFICES}))
-_BEFORE_SUBJECT = pattern_of(rf"(?:\W|\b(?:{_TITLE})\b)*", re.IGNORECASE)
+_TITLE_WORDS = "|".join(sorted({"the", *PERSON_TITLES, *OFFICES}))
+_BEFORE_SUBJECT = pattern_of(rf"(?:\W|\b(?:{_TITLE_WORDS})\b)*", re.IGNORECASE)
 _LONGEST_PREPOSITION = 12  # characters, with an article
 _OF_PLACE = pattern_of(r"\b(?:in|at|near|from)\s+(?:the\s+)?$|[在于]$", re.IGNORECASE)
 _AND = pattern_of(r"\s*(?:,|and\b|or\b|&|、|和|与|及)", re.IGNORECASE)
@@ -36,7 +36,7 @@ _BRACKETED = pattern_of(r"\s*\([^()]{0,160}\)|,[^,.;:]{0,120},")  # between a su
 _SECOND_WORD = pattern_of(r"\s+([^\W\d_]+)")
 _OWNED = pattern_of(r"[的之]")
 _NEW_PARAGRAPH = pattern_of(r"\n\s*\n|\n\u3000|\n\s*(?:[-+•]|\\?\*)\s")  # or a point of a list
-_LONGEST_MARK = 3  # characters
+_LONGEST_LIST_MARK = 3  # characters
 
 
 class NamedSentence(Struct, frozen=True):
@@ -82,7 +82,7 @@ def with_subjects(
         if is_heading:
             heading = _whole_name(text, start, end, names)
             candidate = heading
-        elif _NEW_PARAGRAPH.search(text, end_before, start + _LONGEST_MARK):
+        elif _NEW_PARAGRAPH.search(text, end_before, start + _LONGEST_LIST_MARK):
             pronoun = _PRONOUN_WORD.search(text, start, end)
             is_of_person = pronoun is not None and pronoun.lastgroup == "person"
             candidate = heading if is_of_person else None
