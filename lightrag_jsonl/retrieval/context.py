@@ -20,7 +20,6 @@ from lightrag_jsonl.retrieval.context_writer import (
     as_sentences,
     escaped,
     is_unstated,
-    safe_line,
 )
 from lightrag_jsonl.retrieval.excerpts import content_stems
 from lightrag_jsonl.retrieval.task import Fact, SearchResult
@@ -266,8 +265,6 @@ class ContextSelection:
             if not description and isinstance(fact, Relation) and is_unstated(fact):
                 continue
             line = self._line(fact, texts, description)
-            if passages and isinstance(fact, Entity) and line.text == safe_line(fact.name):
-                continue  # beside passages, a name alone says nothing
             if total + line.tokens <= room:
                 selected[rank] = line
                 total += line.tokens

@@ -370,16 +370,6 @@ def test_a_name_alone_is_no_description() -> None:
     assert context.relations[0].description == "Owen sold it"
 
 
-def test_an_entity_of_which_nothing_is_said_is_not_shown_beside_passages() -> None:
-    """A passage has the name already; another name, a type or a value is said. Alone, a name is shown."""
-    said = Entity("Ash", "", "Ash fled.", ("c0",))
-    typed = Entity("Owen", "miller", "", ("c0",))
-    what = Context(entities=(said, typed), chunks=(chunk(0, "Ash fled. Owen stayed."),))
-    context = fitted(what)
-    assert context.entities == (typed,) and context.dropped.entities == 1
-    assert fitted(Context(entities=(Entity("Ash", "", ""),))).prompt.endswith("[1] Ash")
-
-
 def test_what_two_neighbouring_passages_share_is_shown_once() -> None:
     """The earlier one of a page ends with the sentence in which the later one begins, whichever ranks
     first; what a passage that was cut does not show stays.
