@@ -83,10 +83,9 @@ class Quote(Struct, frozen=True, kw_only=True):
         folded_name = folded_text(name)
         if folded_name in folded_text(f"{self.lead}\n{self.text}"):
             return True
-        headings = self.setting.replace(HEADING_SEPARATOR, "\n").split("\n")
+        headings = folded_text(self.setting).replace(HEADING_SEPARATOR, "\n").split("\n")
         return any(
-            folded_name in heading and len(heading) <= 2 * len(folded_name)
-            for heading in map(folded_text, headings)
+            folded_name in heading and len(heading) <= 2 * len(folded_name) for heading in headings
         )
 
 
