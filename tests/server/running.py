@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -150,8 +151,14 @@ def serving(
 
 
 def free_port() -> int:
-    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as found:
-        return int(found.getsockname()[1])
+    """A port that nobody listens on, below those that the system gives to clients and other tests' servers."""
+    while True:
+        port = random.randrange(10_000, 32_000)
+        with (
+            contextlib.suppress(OSError),
+            contextlib.closing(socket.create_server(("127.0.0.1", port))),
+        ):
+            return port
 
 
 @contextlib.contextmanager
