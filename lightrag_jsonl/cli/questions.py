@@ -3,14 +3,13 @@
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, fields
 from typing import Final
 
 import click
 
 from lightrag_jsonl import Answer, Context, LightRAG, QueryParam
-from lightrag_jsonl.cli.explain import event_printer, reading_printer
 from lightrag_jsonl.cli.group import CommandOutput, index_command
 from lightrag_jsonl.cli.options import (
     NON_NEGATIVE,
@@ -36,6 +35,7 @@ from lightrag_jsonl.core.answers import Dropped, answer_lines, with_invented_mar
 from lightrag_jsonl.core.text import counted
 from lightrag_jsonl.core.types import Json, ModelTask
 from lightrag_jsonl.storage.status import reads_when_asked
+from lightrag_jsonl.tracing import events
 
 CONDITION: Final = re.compile(
     r"(?P<key>[^=<>!]+)(?P<sign>>=|<=|!=|=|>|<)\s*(?P<value>.*)", re.DOTALL
@@ -143,7 +143,11 @@ def query_command(rag: LightRAG, question: str, param: QueryParam, explain: bool
       lightrag-jsonl query -w kb --mode global "What is the book about?"
       lightrag-jsonl query -w kb --where 'date>=2024-01-01' "Who came?"
     """
-    listener = event_printer(rag) if explain else None
+    listener = None
+    if explain:
+        from lightrag_jsonl.cli.explain import event_printer
+
+        listener = event_printer(rag)
     as_json = click.get_current_context().params["as_json"]
     if (
         as_json or explain or param.ask_again
@@ -153,7 +157,7 @@ def query_command(rag: LightRAG, question: str, param: QueryParam, explain: bool
             click.echo(wrapped(with_invented_marked(answer.text, answer.invented)), nl=False)
     else:
         reads = reads_when_asked(rag.admin.settings()) and sys.stderr.isatty()
-        pieces = rag.stream(question, param, listener=reading_printer() if reads else None)
+        pieces = rag.stream(question, param, listener=_reading_printer() if reads else None)
         lines = LineWrap(terminal_columns())
         for piece in pieces:
             click.echo(printable(lines.feed(piece)), nl=False)
@@ -177,6 +181,18 @@ def retrieve_command(
     context = rag.retrieve(question, param)
     display = context.prompt if prompt else _context_tables(context)
     return CommandOutput(context, display, notes=list(_answer_notes(rag, context, param)))
+
+
+def _reading_printer() -> Callable[[events.Event], None]:
+    """A listener for printing the progress of the reading for a question to stderr, on one line."""
+
+    def print_event(event: events.Event) -> None:
+        if isinstance(event, events.ReadingProgress):
+            click.echo(f"\rreading {event.chunks_done} of {event.chunks_known}", err=True, nl=False)
+        elif isinstance(event, events.ChunksRead):
+            click.echo("\r\033[K", err=True, nl=False)
+
+    return print_event
 
 
 def _answer_notes(
