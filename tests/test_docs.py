@@ -322,7 +322,7 @@ def command_lines() -> Iterator[tuple[str, str]]:
         text = page.read_text(encoding="utf-8").replace("\\\n", " ")
         for match in COMMAND_LINE.finditer(text):
             yield page.name, match[1]
-    for name in main.commands:
+    for name in main.list_commands(click.Context(main)):
         for match in COMMAND_LINE.finditer(help_of(name)):
             yield f"{name} --help", match[1]
 
@@ -333,8 +333,12 @@ def test_command_lines_of_the_documentation_exist() -> None:
     for place, line in lines:
         words = line.split()
         command: click.Command = main
-        while isinstance(command, click.Group) and words and words[0] in command.commands:
-            command = command.commands[words.pop(0)]
+        while isinstance(command, click.Group) and words:
+            subcommand = command.get_command(click.Context(command), words[0])
+            if subcommand is None:
+                break
+            command = subcommand
+            words.pop(0)
         assert command is not main or words[:1] in (["--help"], []), f"{place}: {line}"
         options = {option for parameter in command.params for option in parameter.opts} | {"--help"}
         shown = {word.partition("=")[0] for word in words if word.startswith("--")}

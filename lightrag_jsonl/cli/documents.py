@@ -33,6 +33,7 @@ from lightrag_jsonl.cli.options import (
     option,
     read_chunks,
     read_mode,
+    read_stdin,
     reading_options,
     upgrade_options,
 )
@@ -52,7 +53,6 @@ from lightrag_jsonl.cli.output import (
 from lightrag_jsonl.cli.watching import FileChanges, file_stamps, watched_changes
 from lightrag_jsonl.cluster import connected_cluster, insert_on_ray
 from lightrag_jsonl.core.claims import GraphDifference
-from lightrag_jsonl.core.encoding import decoded
 from lightrag_jsonl.core.index_reports import FileNote, ReadingState, SkippedFile
 from lightrag_jsonl.core.numbered_parts import natural_order
 from lightrag_jsonl.core.options import ReadMode
@@ -130,11 +130,6 @@ def full_ids(rag: LightRAG, arguments: Sequence[str], *, purge: bool = False) ->
     if missing:
         raise NotFoundError(f"no such document: {', '.join(missing)}; `documents` lists all ids")
     return [argument if argument in stored_ids else id for argument, id in path_ids.items()]
-
-
-def read_stdin() -> str:
-    """All of stdin, decoded like a text file."""
-    return decoded(sys.stdin.buffer.read(), "stdin")
 
 
 @command(

@@ -211,18 +211,6 @@ def _event_lines(event: events.Event, view: StoreView) -> Iterator[str]:
         yield from (f"    {line}" for line in details)
 
 
-def reading_printer() -> Callable[[events.Event], None]:
-    """A listener for printing the progress of the reading for a question to stderr, on one line."""
-
-    def print_event(event: events.Event) -> None:
-        if isinstance(event, events.ReadingProgress):
-            click.echo(f"\rreading {event.chunks_done} of {event.chunks_known}", err=True, nl=False)
-        elif isinstance(event, events.ChunksRead):
-            click.echo("\r\033[K", err=True, nl=False)
-
-    return print_event
-
-
 def _reading_lines(event: events.ChunksRead, view: StoreView) -> Iterator[str]:
     reading = event.reading
     yield f"Read {len(reading.chunk_ids)} chunk(s): {cost_words(reading.usage)}"

@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, Final, TypeAlias
 
 import click
@@ -38,14 +39,50 @@ OUTPUT_CLOSED: Final = 141  # the shell's status for a program ended by SIGPIPE
 INTERRUPTION: Final = (
     "interrupted; nothing that was stored is lost; to go on, run the same command again"
 )
-COMMAND_GROUPS: Final[Mapping[str, str]] = {  # in the order of use
-    "Start": "insert serve demo help",
-    "Ask": "query retrieve explain mcp",
-    "Look": "show status documents entities relations communities conflicts export diff",
-    "Change": "delete retry resume import merge split copy snapshot rollback",
-    "Cost": "estimate batch cache",
-    "Upkeep": "doctor rebuild reembed vacuum",
-    "Develop": "eval extract parse prompts rejections",
+COMMAND_GROUPS: Final[
+    Mapping[str, Mapping[str, str]]
+] = {  # in the order of use, with their modules
+    "Start": {"insert": "documents", "serve": "serve", "demo": "demo", "help": "help"},
+    "Ask": {
+        "query": "questions",
+        "retrieve": "questions",
+        "explain": "explain",
+        "mcp": "serve",
+    },
+    "Look": {
+        "show": "entities",
+        "status": "documents",
+        "documents": "documents",
+        "entities": "entities",
+        "relations": "entities",
+        "communities": "communities",
+        "conflicts": "entities",
+        "export": "transfer",
+        "diff": "snapshots",
+    },
+    "Change": {
+        "delete": "documents",
+        "retry": "documents",
+        "resume": "documents",
+        "import": "transfer",
+        "merge": "transfer",
+        "split": "transfer",
+        "copy": "transfer",
+        "snapshot": "snapshots",
+        "rollback": "snapshots",
+    },
+    "Cost": {"estimate": "transfer", "batch": "transfer", "cache": "admin"},
+    "Upkeep": {"doctor": "doctor", "rebuild": "admin", "reembed": "admin", "vacuum": "admin"},
+    "Develop": {
+        "eval": "evaluation",
+        "extract": "prompts",
+        "parse": "prompts",
+        "prompts": "prompts",
+        "rejections": "documents",
+    },
+}
+COMMAND_MODULES: Final = {
+    name: module for modules in COMMAND_GROUPS.values() for name, module in modules.items()
 }
 EPILOG: Final = """\b
 Examples:
@@ -106,15 +143,26 @@ class _Main(_CommandGroup):
 
     group_class = _CommandGroup
 
+    def list_commands(self, context: click.Context) -> list[str]:
+        return sorted(COMMAND_MODULES)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        """A command, from its module; all are imported for an unknown name, which is told what it resembles."""
+        modules = [COMMAND_MODULES[name]] if name in COMMAND_MODULES else COMMAND_MODULES.values()
+        for module in modules:
+            import_module(f"{PACKAGE}.cli.{module}")
+        return super().get_command(context, name)
+
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands under the headings of `COMMAND_GROUPS`."""
         for heading, names in COMMAND_GROUPS.items():
-            commands = {name: self.commands[name] for name in names.split()}
+            commands = {name: self.get_command(context, name) for name in names}
             with formatter.section(heading):
                 formatter.write_dl(
                     [
                         (name, command.get_short_help_str(limit=LONGEST_SUMMARY))
                         for name, command in commands.items()
+                        if command is not None
                     ],
                     col_max=LONGEST_COMMAND,
                 )

@@ -1,6 +1,7 @@
 """Options of several commands; the options for folder and models become a `Setup`."""
 
 import functools
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import fields
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any, Final, TypeAlias, get_args
 import click
 
 from lightrag_jsonl.core.address import Address, as_address
+from lightrag_jsonl.core.encoding import decoded
 from lightrag_jsonl.core.modes import DEFAULT_MODE, MODES, mode_summaries
 from lightrag_jsonl.core.options import ExtractionPrompt, IndexOptions, ReadMode, Tagger
 from lightrag_jsonl.core.types import MODEL_TASKS, ModelTask
@@ -79,6 +81,11 @@ def collected(name: str, collect: Callable[[Parameters], object], *options: Opti
 def take(parameters: Parameters, names: Iterable[str]) -> Parameters:
     """Remove the named parameters, if present, and return the removed parameters."""
     return {name: parameters.pop(name) for name in names if name in parameters}
+
+
+def read_stdin() -> str:
+    """All of stdin, decoded like a text file."""
+    return decoded(sys.stdin.buffer.read(), "stdin")
 
 
 def _index_address(

@@ -1,29 +1,25 @@
-"""`query`, `retrieve` and `eval`: ask questions of an index."""
+"""`query` and `retrieve`: ask questions of an index."""
 
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, fields
-from pathlib import Path
 from typing import Final
 
 import click
 
 from lightrag_jsonl import Answer, Context, LightRAG, QueryParam
-from lightrag_jsonl.cli.documents import read_stdin
-from lightrag_jsonl.cli.explain import event_printer, reading_printer
 from lightrag_jsonl.cli.group import CommandOutput, index_command
 from lightrag_jsonl.cli.options import (
-    FILE,
     NON_NEGATIVE,
     POSITIVE,
-    TARGET,
     Parameters,
     collected,
     mode,
     models,
     option,
+    read_stdin,
     take,
 )
 from lightrag_jsonl.cli.output import (
@@ -36,11 +32,10 @@ from lightrag_jsonl.cli.output import (
     wrapped,
 )
 from lightrag_jsonl.core.answers import Dropped, answer_lines, with_invented_marked
-from lightrag_jsonl.core.modes import GRAPH_MODES, Mode
 from lightrag_jsonl.core.text import counted
 from lightrag_jsonl.core.types import Json, ModelTask
 from lightrag_jsonl.storage.status import reads_when_asked
-from lightrag_jsonl.tools import evaluation
+from lightrag_jsonl.tracing import events
 
 CONDITION: Final = re.compile(
     r"(?P<key>[^=<>!]+)(?P<sign>>=|<=|!=|=|>|<)\s*(?P<value>.*)", re.DOTALL
@@ -148,7 +143,11 @@ def query_command(rag: LightRAG, question: str, param: QueryParam, explain: bool
       lightrag-jsonl query -w kb --mode global "What is the book about?"
       lightrag-jsonl query -w kb --where 'date>=2024-01-01' "Who came?"
     """
-    listener = event_printer(rag) if explain else None
+    listener = None
+    if explain:
+        from lightrag_jsonl.cli.explain import event_printer
+
+        listener = event_printer(rag)
     as_json = click.get_current_context().params["as_json"]
     if (
         as_json or explain or param.ask_again
@@ -158,7 +157,7 @@ def query_command(rag: LightRAG, question: str, param: QueryParam, explain: bool
             click.echo(wrapped(with_invented_marked(answer.text, answer.invented)), nl=False)
     else:
         reads = reads_when_asked(rag.admin.settings()) and sys.stderr.isatty()
-        pieces = rag.stream(question, param, listener=reading_printer() if reads else None)
+        pieces = rag.stream(question, param, listener=_reading_printer() if reads else None)
         lines = LineWrap(terminal_columns())
         for piece in pieces:
             click.echo(printable(lines.feed(piece)), nl=False)
@@ -182,6 +181,18 @@ def retrieve_command(
     context = rag.retrieve(question, param)
     display = context.prompt if prompt else _context_tables(context)
     return CommandOutput(context, display, notes=list(_answer_notes(rag, context, param)))
+
+
+def _reading_printer() -> Callable[[events.Event], None]:
+    """A listener for printing the progress of the reading for a question to stderr, on one line."""
+
+    def print_event(event: events.Event) -> None:
+        if isinstance(event, events.ReadingProgress):
+            click.echo(f"\rreading {event.chunks_done} of {event.chunks_known}", err=True, nl=False)
+        elif isinstance(event, events.ChunksRead):
+            click.echo("\r\033[K", err=True, nl=False)
+
+    return print_event
 
 
 def _answer_notes(
@@ -234,66 +245,3 @@ def _context_tables(context: Context) -> str:
     parts = [f"{name}\n{rows}\n" for name, rows in tables.items() if rows] or ["no results"]
     parts.append(in_words({"tokens": context.tokens, "over budget": asdict(context.dropped)}))
     return "\n".join(parts)
-
-
-@index_command(
-    click.argument("questions", type=FILE, required=False),
-    option("--generate", "Make N questions from the graph, each over two chunks.", POSITIVE),
-    option("--save", "Write the questions to a file.", TARGET),
-    option(
-        "-m --mode modes",
-        "A mode to compare with naive; may be repeated (default: all).",
-        click.Choice(["naive", *GRAPH_MODES]),
-        multiple=True,
-    ),
-    option(
-        "--answers",
-        "Also answer each question, and count what is known of the claims.",
-        is_flag=True,
-    ),
-    models,
-)
-def eval_command(
-    rag: LightRAG,
-    questions: Path | None,
-    generate: int | None,
-    save: Path | None,
-    modes: tuple[Mode, ...],
-    answers: bool,
-) -> CommandOutput:
-    """Measure how well each mode finds the support of the answers.
-
-    The QUESTIONS are a JSONL file. A line is {"question": …, "supporting": [ids of documents or
-    chunks], "answer": …}. "dense" and "bm25" rank chunks by their vectors or words alone,
-    without the graph. Figures are percentages, ± half of the 95% interval; the gain is over dense.
-    With --answers a second table counts the verdicts on the statements of the answers: only a checker
-    (--check) calls one supported; a missing or an unsupported one is marked in the answer.
-
-    \b
-    Examples:
-      lightrag-jsonl eval questions.jsonl -w kb --mode mix --mode local
-      lightrag-jsonl eval --generate 100 -w kb --save generated.jsonl
-    """
-    eval_questions = _eval_questions(rag, questions, generate)
-    if save is not None:
-        evaluation.write_questions(save, eval_questions)
-    rows = rag.run(evaluation.evaluate, eval_questions, modes=modes or GRAPH_MODES)
-    number = len(eval_questions)
-    values: dict[str, object] = {"questions": number, "rows": rows}
-    tables = [table(map(evaluation.figures, rows))]
-    if answers:
-        counts = rag.run(evaluation.count_claims, eval_questions, modes=modes or GRAPH_MODES)
-        values["claims"] = counts
-        tables.append(table(map(evaluation.claim_figures, counts)))
-    return CommandOutput(values, "\n\n".join([*tables, f"questions  {number}"]))
-
-
-def _eval_questions(
-    rag: LightRAG, file: Path | None, number: int | None
-) -> Sequence[evaluation.EvalQuestion]:
-    """The questions in a file, or a number of questions made from the graph."""
-    if file is not None and number is None:
-        return evaluation.read_questions(file)
-    if file is None and number is not None:
-        return rag.run(evaluation.generate_questions, number)
-    raise click.UsageError("give either a file of QUESTIONS or --generate N")

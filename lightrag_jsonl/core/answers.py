@@ -42,7 +42,7 @@ _NOT_APPLICABLE = pattern_of(r"\W*(?:n/a|不适用)\W*", re.IGNORECASE)
 
 
 @with_short_repr
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Keywords:
     """The themes (`high_level`) and named things (`low_level`) of a question.
 
@@ -59,7 +59,7 @@ class Keywords:
 
 
 @with_short_repr
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ListRequest:
     """What a question wants listed or counted: `items` of a kind ("products", "people"), related to the
     entity `of` by a `relation` ("makes"); each may be empty.
@@ -71,7 +71,7 @@ class ListRequest:
 
 
 @with_short_repr
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ListedItem:
     """An item of a list by name, with its source passage; `kind` is "chunk" for a document."""
 
@@ -81,7 +81,7 @@ class ListedItem:
 
 
 @with_short_repr
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Listing:
     """A list from the records of the graph, as far as the graph knows: entities of `types`, related to the
     entity `of` by `predicates`; or documents, if `documents` is true. `total` counts all items; `items`
@@ -97,7 +97,7 @@ class Listing:
 
 
 @with_short_repr
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Dropped:
     """How many ranked items the token budget left out of a context."""
 
@@ -107,7 +107,7 @@ class Dropped:
 
 
 @with_short_repr
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Finding:
     """A statement of a report, and the ids of the chunks that say so."""
 
@@ -116,7 +116,7 @@ class Finding:
 
 
 @with_short_repr
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class CommunityReport:
     """A model's report on a community: what it is about, the whole in a few sentences, and findings."""
 
@@ -126,7 +126,7 @@ class CommunityReport:
 
 
 @with_short_repr
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Community:
     """A part of the graph whose entities have more to do with each other than with the rest.
 
@@ -145,7 +145,7 @@ class Community:
 
 
 @with_short_repr
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Reading:
     """What a model read for a question: chunks by id, and the cost of it; `problem` says why not more."""
 
@@ -162,7 +162,7 @@ class Reading:
 
 
 @with_short_repr
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Context:
     """The retrieved items for a question, best first, and the `prompt` for the model.
 
@@ -229,7 +229,7 @@ class Context:
 
 
 @with_short_repr
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Citation:
     """One `[number]` of an answer, resolved to the text behind the number.
 
@@ -260,7 +260,7 @@ class Citation:
 
 
 @with_short_repr
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class PlacedQuote:
     """A quote in an answer: characters `start` to `end` of the page that the chunk stands on."""
 
@@ -270,7 +270,7 @@ class PlacedQuote:
 
 
 @with_short_repr
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class QuotedAnswer:
     """An answer made of quotes, each before a citation: the place of the first, of the second, …"""
 
@@ -279,7 +279,7 @@ class QuotedAnswer:
 
 
 @with_short_repr
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class JudgedClaim:
     """A claim of an answer, at characters `start` to `end`, and what is known of it.
 
@@ -305,7 +305,7 @@ class JudgedClaim:
 
 
 @with_short_repr
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class CitedClaim(JudgedClaim):
     """A claim with one of the cited numbers.
 
@@ -318,7 +318,7 @@ class CitedClaim(JudgedClaim):
 
 
 @with_short_repr
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class UncitedClaim(JudgedClaim):
     """A statement without a citation. `number` is given by this package, and stands above the cited
     ones. `nearest` is the nearest sentence of the passages in the context, which the answer does not
@@ -329,7 +329,7 @@ class UncitedClaim(JudgedClaim):
 
 
 @with_short_repr
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Cited:
     """The citations and claims of an answer, the statements without a citation, and the `invented`
     numbers of no item of the prompt. `windows` are the sentences near each claim and each statement, in
@@ -344,7 +344,7 @@ class Cited:
 
 
 @with_short_repr
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Answer:
     """An answer with citations and context.
 

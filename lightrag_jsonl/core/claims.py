@@ -14,7 +14,7 @@ LEAST_SHARED = 0.5  # of the words of a description, in the sentence taken for i
 
 
 @with_short_repr
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class DatedClaim:
     """What one passage says: about `subject` alone, or that `predicate` leads from it to `value`. `kind`
     tells a relation of two entities from a statement about one.
@@ -41,7 +41,7 @@ class DatedClaim:
 
 
 @with_short_repr
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Conflict:
     """Two claims with different values, where one subject has one value of this kind at a time.
 
@@ -64,7 +64,7 @@ class Conflict:
 
 
 @with_short_repr
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class GraphDifference:
     """What of a graph is new and what is gone: names of entities, and of the two ends of relations, each
     in order; and contradictions that were not there before.

@@ -20,7 +20,7 @@ from lightrag_jsonl.core.usage import Usage
 
 
 @with_short_repr
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class SkippedFile:
     """A file in a given folder that is not read, and why: a link, a pipe or a device."""
 
@@ -29,7 +29,7 @@ class SkippedFile:
 
 
 @with_short_repr
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class FileNote:
     """A part of a file that is not in its text, such as bytes that cannot be decoded."""
 
@@ -39,7 +39,7 @@ class FileNote:
 
 @with_field_lines
 @with_short_repr
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class InsertReport:
     """The result of an insert; `entities` and `relations` count created and changed ones.
 
@@ -73,7 +73,7 @@ class InsertReport:
 
 
 @with_short_repr
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class MergedRecords:
     """What the records of several texts say together, each entity and relation once.
 
@@ -87,7 +87,7 @@ class MergedRecords:
 
 @with_field_lines
 @with_short_repr
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class MergeReport:
     """The result of a merge of indexes; `entities` and `relations` as in `InsertReport`.
 
@@ -111,7 +111,7 @@ class MergeReport:
 
 @with_field_lines
 @with_short_repr
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class DeleteReport:
     """The result of a deletion: the ids of the documents, and the numbers of everything removed.
 
@@ -128,7 +128,7 @@ class DeleteReport:
 
 @with_field_lines
 @with_short_repr
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class DocumentStatus:
     """A document and the state of extraction; the title of an untitled text is the first sentence.
 
@@ -151,7 +151,7 @@ class DocumentStatus:
 
 @with_field_lines
 @with_short_repr
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ReadingState:
     """How much of an index a model has read, or a user has given records for.
 
@@ -172,7 +172,7 @@ class ReadingState:
 
 @with_field_lines
 @with_short_repr
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Status:
     """The index as a whole; `documents` maps states to counts, `dim` is the length of vectors.
 

@@ -20,7 +20,7 @@ class IndexSnapshot:
 
 
 @with_short_repr
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Difference:
     """A document, entity, relation, claim or merge in two states, in words: `before` is empty for new
     ones, `after` for deleted ones.
@@ -32,7 +32,7 @@ class Difference:
 
 
 @with_short_repr
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class AnswerDifference:
     """What a question is answered from in two states, where that differs.
 
@@ -48,7 +48,7 @@ class AnswerDifference:
 
 
 @with_short_repr
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class StateDifference:
     """The differences between two states of an index, or between two indexes, in order of names.
 

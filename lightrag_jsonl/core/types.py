@@ -49,7 +49,7 @@ RejectionReason: TypeAlias = Literal[
 
 
 @with_short_repr
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Message:
     """One turn of a conversation; `role` is "system", "user" or "assistant"."""
 
@@ -58,7 +58,7 @@ class Message:
 
 
 @with_short_repr
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Completion:
     """A model's answer.
 
@@ -77,7 +77,7 @@ class Completion:
 
 
 @with_short_repr
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Rejection:
     """A line of model output, counted from 1, that is no record, or a doubtful one.
 
@@ -91,7 +91,7 @@ class Rejection:
 
 
 @with_short_repr
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class JsonlResult:
     """The records of a JSONL answer; `truncated` if it broke off inside a record, array or thought."""
 
@@ -123,7 +123,7 @@ class Picture:
 
 
 @with_short_repr
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Document:
     """A text to index.
 
@@ -150,7 +150,7 @@ class Document:
 
 
 @with_short_repr
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Page:
     """One page of a document; `number` counts from 1."""
 
@@ -160,7 +160,7 @@ class Page:
 
 
 @with_short_repr
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Chunk:
     """A piece of a page: `page.text[start:end] == text`, in characters.
 
@@ -213,7 +213,7 @@ def chunk_id(document_id: str, page: int, start: int, text: str) -> str:
 
 
 @with_short_repr
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class EntityMention:
     """What one chunk says about an entity; `grounded` if the chunk holds the name, `quoted` if the
     description only quotes the chunk.
@@ -234,7 +234,7 @@ class EntityMention:
 
 
 @with_short_repr
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class RelationMention:
     """What one chunk says about the relation of two entities; `strength` is between 1 and 10.
 
@@ -257,7 +257,7 @@ class RelationMention:
 
 
 @with_short_repr
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Extraction:
     """The entities and relations of one chunk, with an account of the extraction.
 
@@ -349,7 +349,7 @@ def _dates_of_mention(mention: EntityMention | RelationMention) -> Record:
 
 
 @with_short_repr
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Entity:
     """All mentions of one name, merged; `degree` is the number of its relations.
 
@@ -370,7 +370,7 @@ class Entity:
 
 
 @with_short_repr
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Relation:
     """All mentions of one pair of entities, merged; `weight` is the sum of all strengths.
 
@@ -430,7 +430,7 @@ def relation_rows(relations: Iterable[Relation]) -> Iterator[tuple[str, ...]]:
 
 
 @with_short_repr
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Failure:
     """A chunk that could not be read to its end, and why; with `chunk_id` None, a whole document."""
 
@@ -490,7 +490,7 @@ def _summed_counts(counts: Mapping[str, int], more_counts: Mapping[str, int]) ->
 
 
 @with_short_repr
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class TraceSummary:
     """One query on record; `started_at` in seconds since 1970."""
 

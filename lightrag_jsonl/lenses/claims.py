@@ -238,6 +238,8 @@ class ClaimReader:
         """The claims of relations, by keyword or, if the keywords state nothing, by the words of the
         sentence; of attributes; and of sentences with a number.
         """
+        if not self._documents:  # as in an index that rules have read
+            return
         for relation_row in self._view.relation_mentions(chunks=self._chunks):
             if relation_row.owner is not None and relation_row.chunk in self._documents:
                 yield from self._relation_claims(relation_row)

@@ -33,10 +33,11 @@ from lightrag_jsonl.retrieval.filtering import (
     load_relations,
     with_filter,
 )
-from lightrag_jsonl.retrieval.hits import column, distinct_rows
+from lightrag_jsonl.retrieval.hits import column
 from lightrag_jsonl.retrieval.lens import Lens, Section
 from lightrag_jsonl.retrieval.question_names import question_names
 from lightrag_jsonl.retrieval.task import SearchResult, SearchTask
+from lightrag_jsonl.storage.graph_index import distinct_rows
 from lightrag_jsonl.storage.status import reads_when_asked, titles
 
 MOST_LISTED = 500  # items; of more, the first by name and how many there are

@@ -3,15 +3,17 @@
 import json
 from collections.abc import Mapping
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from jsonschema_rs import Draft202012Validator
 from msgspec import Struct
 
 from lightrag_jsonl.core.errors import PromptError
 from lightrag_jsonl.core.text import cut
 from lightrag_jsonl.core.types import Json, Record
 from lightrag_jsonl.core.validation import only_text_field
+
+if TYPE_CHECKING:
+    from jsonschema_rs import Draft202012Validator
 
 _MAX_FAULTS = 3  # named in one message
 _MAX_LENGTH = 200  # characters of one fault
@@ -31,6 +33,8 @@ class Schema:
     """
 
     def __init__(self, source: Mapping[str, Json]) -> None:
+        from jsonschema_rs import Draft202012Validator
+
         if not isinstance(source, Mapping):
             raise PromptError(f"a schema must be an object, not {type(source).__name__}")
         self.source = dict(source)
@@ -80,7 +84,7 @@ class _Branches(Struct, frozen=True):
     """The validators of a `oneOf` by the constant in a field; `key` names the field."""
 
     key: str
-    validators: Mapping[str, Draft202012Validator]
+    validators: Mapping[str, "Draft202012Validator"]
 
 
 def _branches(schema: Mapping[str, Any]) -> _Branches:
@@ -100,8 +104,10 @@ def _branches(schema: Mapping[str, Any]) -> _Branches:
 
 def _branch_validators(
     schema: Mapping[str, Any], constants: list[str]
-) -> dict[str, Draft202012Validator]:
+) -> dict[str, "Draft202012Validator"]:
     """A validator for each branch: of the branch and of the demands beside the `oneOf`."""
+    from jsonschema_rs import Draft202012Validator
+
     common = {word: value for word, value in schema.items() if word != "oneOf"}
     validators: dict[str, Draft202012Validator] = {}
     for constant, branch in zip(constants, schema["oneOf"], strict=True):
@@ -126,7 +132,7 @@ def _list_limits(
     return limits
 
 
-def _faults(validator: Draft202012Validator, record: Json) -> str:
+def _faults(validator: "Draft202012Validator", record: Json) -> str:
     errors = islice(validator.iter_errors(record), _MAX_FAULTS)
     return "; ".join(_fault(error.instance_path, error.message) for error in errors)
 

@@ -532,7 +532,10 @@ class AsyncLightRAG:
         overrides: dict[str, Any] = {
             name: value for name, value in fields.items() if value is not None
         }
-        param = replace(QueryParam.from_mapping(param or {}), **overrides)
+        if param:
+            param = replace(QueryParam.from_mapping(param), **overrides)
+        else:
+            param = QueryParam(**overrides)
         if explain and param.selection == "score" and self.engine.client.has_model("select"):
             param = replace(param, selection="llm")
         if history:

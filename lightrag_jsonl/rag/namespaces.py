@@ -42,7 +42,6 @@ from lightrag_jsonl.retrieval.task import SearchTask
 from lightrag_jsonl.storage.rows import MILLION, PendingDocument, RelationRow
 from lightrag_jsonl.storage.store import CompletionCache, read, search, write
 from lightrag_jsonl.storage.views import Snapshot, StoreView
-from lightrag_jsonl.tracing import trace as recorded
 from lightrag_jsonl.tracing.rdf import Format, Version
 
 if TYPE_CHECKING:
@@ -50,6 +49,13 @@ if TYPE_CHECKING:
     from lightrag_jsonl.curation.homonyms import Homonym
     from lightrag_jsonl.curation.review import Review
     from lightrag_jsonl.lenses.conflict_review import ConflictReview
+    from lightrag_jsonl.tracing.trace import (
+        DocumentProvenance,
+        EdgeProvenance,
+        Problem,
+        Sources,
+        Trace,
+    )
 
 MOST_WEIGHT = 1_000_000  # of a relation made by hand
 ALL_PAIRS = 1 << 40  # a limit that no index reaches
@@ -386,7 +392,7 @@ class Traces:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    async def get(self, trace_id: str | None) -> recorded.Trace:
+    async def get(self, trace_id: str | None) -> "Trace":
         """The trace of an answer, by id or by the URI of an event.
 
         An unambiguous beginning of the id is enough. `NotFoundError` if no trace or several traces
@@ -398,9 +404,11 @@ class Traces:
         """The newest queries, each with its status; `limit=None` for all."""
         return tuple(await read(self._engine.store, lambda view: view.traces(limit=limit)))
 
-    async def verify(self, *trace_ids: str) -> tuple[recorded.Problem, ...]:
+    async def verify(self, *trace_ids: str) -> "tuple[Problem, ...]":
         """The problems of these traces; without ids, of all traces and the cited texts."""
-        return await read(self._engine.store, lambda view: recorded.verify_traces(view, trace_ids))
+        from lightrag_jsonl.tracing.trace import verify_traces
+
+        return await read(self._engine.store, lambda view: verify_traces(view, trace_ids))
 
     async def export(
         self,
@@ -419,10 +427,11 @@ class Traces:
         followed by the percent-encoded key. Raises `ConfigError` for a base without a scheme.
         """
         from lightrag_jsonl.tracing.export import export_trace
+        from lightrag_jsonl.tracing.trace import look_up_sources
 
         def write_rdf(view: StoreView) -> str:
             trace = _load_trace(view, trace_id)
-            sources = recorded.look_up_sources(view, trace.chunk_ids) if with_source else None
+            sources = look_up_sources(view, trace.chunk_ids) if with_source else None
             return export_trace(
                 trace,
                 format=format,
@@ -438,46 +447,53 @@ class Traces:
     async def page(self, trace_id: str | None) -> str:
         """A trace as a self-contained web page, in the index's language."""
         from lightrag_jsonl.tracing.page import render_page
+        from lightrag_jsonl.tracing.trace import look_up_sources
 
         def render(view: StoreView) -> str:
             trace = _load_trace(view, trace_id)
-            sources = recorded.look_up_sources(view, trace.chunk_ids)
+            sources = look_up_sources(view, trace.chunk_ids)
             return render_page(trace, sources, language=self._engine.language)
 
         return await read(self._engine.store, render)
 
-    async def sources(self, trace: recorded.Trace) -> recorded.Sources:
+    async def sources(self, trace: "Trace") -> "Sources":
         """The stored texts behind a trace."""
-        look_up = partial(recorded.look_up_sources, chunk_ids=trace.chunk_ids)
+        from lightrag_jsonl.tracing.trace import look_up_sources
+
+        look_up = partial(look_up_sources, chunk_ids=trace.chunk_ids)
         return await read(self._engine.store, look_up)
 
-    async def edge_provenance(
-        self, source: str, predicate: str, target: str
-    ) -> recorded.EdgeProvenance:
+    async def edge_provenance(self, source: str, predicate: str, target: str) -> "EdgeProvenance":
         """An edge's sources, and the queries with this edge; `NotFoundError` for an unknown edge."""
+        from lightrag_jsonl.tracing.trace import edge_provenance
+
         return await read(
             self._engine.store,
-            lambda view: recorded.edge_provenance(view, source, predicate, target),
+            lambda view: edge_provenance(view, source, predicate, target),
         )
 
-    async def document_provenance(self, document_id: str) -> recorded.DocumentProvenance:
+    async def document_provenance(self, document_id: str) -> "DocumentProvenance":
         """A document's pages, chunks and edges, and the queries with chunks of the document.
 
         `document_id` is the id, the name or the URI; `NotFoundError` if no document or several
         documents have this name.
         """
+        from lightrag_jsonl.tracing.trace import document_provenance
+
         id = sanitize(document_id)
-        return await read(self._engine.store, lambda view: recorded.document_provenance(view, id))
+        return await read(self._engine.store, lambda view: document_provenance(view, id))
 
     async def delete(self, *, keep: int = 0) -> int:
         """Delete all but the `keep` newest traces; returns the number of deleted traces."""
         return await write(self._engine.store, lambda writer: writer.delete_traces(keep=keep))
 
 
-def _load_trace(view: StoreView, trace_id: str | None) -> recorded.Trace:
+def _load_trace(view: StoreView, trace_id: str | None) -> "Trace":
+    from lightrag_jsonl.tracing.trace import load_trace
+
     if trace_id is None:
         raise NotFoundError("this answer has no trace: keep_traces is 0, or the index is read-only")
-    return recorded.load_trace(view, trace_id)
+    return load_trace(view, trace_id)
 
 
 def _edited_entity(name: str, *, type: str | None, description: str | None) -> Record:

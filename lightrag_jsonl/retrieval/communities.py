@@ -17,8 +17,9 @@ from msgspec import Struct
 
 from lightrag_jsonl.core.answers import Community
 from lightrag_jsonl.retrieval.filtering import entity_names
-from lightrag_jsonl.retrieval.hits import column, distinct_rows
+from lightrag_jsonl.retrieval.hits import column
 from lightrag_jsonl.retrieval.task import SearchTask
+from lightrag_jsonl.storage.graph_index import distinct_rows
 from lightrag_jsonl.storage.vector_index import Floats, Ids
 
 if TYPE_CHECKING:

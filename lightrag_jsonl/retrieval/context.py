@@ -13,7 +13,7 @@ from lightrag_jsonl.core.languages import FIXED_WORDS, known_language
 from lightrag_jsonl.core.names import nfkc_casefold
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import Tokenizer
-from lightrag_jsonl.core.sentences import sentence_spans
+from lightrag_jsonl.core.sentences import sentence_ends, sentence_spans
 from lightrag_jsonl.core.types import Chunk, Entity, Relation
 from lightrag_jsonl.retrieval.context_writer import (
     ContextWriter,
@@ -325,8 +325,9 @@ def without_shared_end(chunk: Chunk, chunks: Iterable[Chunk]) -> Chunk:
         is_same_page = (chunk.document_id, chunk.page) == (following.document_id, following.page)
         if is_same_page and chunk.start < following.start < chunk.end <= following.end:
             shared_start = following.start - chunk.start
-            _, first_end = next(iter(sentence_spans(chunk.text[shared_start:])), (0, 0))
-            text = chunk.text[: shared_start + first_end]
+            shared_text = chunk.text[shared_start:]
+            beginnings = (shared_text[:end].rstrip() for end in sentence_ends(shared_text))
+            text = chunk.text[:shared_start] + next(filter(None, beginnings), "")
             tokens = chunk.tokens * len(text) // len(chunk.text)
             return replace(chunk, text=text, end=chunk.start + len(text), tokens=tokens)
     return chunk

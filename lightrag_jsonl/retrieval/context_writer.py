@@ -27,7 +27,7 @@ from lightrag_jsonl.core.types import (
     Excerpt,
     Relation,
 )
-from lightrag_jsonl.retrieval.excerpts import content_stems
+from lightrag_jsonl.retrieval.excerpts import content_stems, terms_of_name
 
 ELLIPSIS = "…"  # for what is left out between two excerpts
 LABEL_LENGTH = 200  # characters; longer titles are cut, so that no title fills a context
@@ -129,7 +129,7 @@ class ContextWriter(Struct, frozen=True, dict=True):
 
     def has_name(self, name: str) -> bool:
         """Whether the question has all words of a name."""
-        terms = search_terms(name)
+        terms = terms_of_name(name)
         return bool(terms) and self._question_terms.issuperset(terms)
 
     def frame(self, chunk: Chunk) -> str:

@@ -60,7 +60,7 @@ def split_sentences(
     texts: set[str] = set()
     for position, (chunk, chunk_names) in enumerate(zip(chunks, names, strict=True)):
         density = _tokens_of_a_character(chunk)
-        name_terms = {row: _terms_of_name(name) for row, name in chunk_names.items()}
+        name_terms = {row: terms_of_name(name) for row, name in chunk_names.items()}
         for span, stems, terms in _quotable_sentences(chunk.text):
             text = chunk.text[slice(*span)]
             if text in texts:
@@ -93,7 +93,8 @@ def _quotable_sentences(text: str) -> list[tuple[Excerpt, frozenset[str], frozen
 
 
 @lru_cache(10_000)
-def _terms_of_name(name: str) -> frozenset[str]:
+def terms_of_name(name: str) -> frozenset[str]:
+    """The different search terms of a name."""
     return frozenset(search_terms(name))
 
 

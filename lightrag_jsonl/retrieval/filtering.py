@@ -17,10 +17,11 @@ import numpy as np
 from msgspec import structs
 
 from lightrag_jsonl.core.types import UNKNOWN_TYPE, Chunk, Entity, Kind, Relation
-from lightrag_jsonl.retrieval.hits import column, distinct_rows
+from lightrag_jsonl.retrieval.hits import column
 from lightrag_jsonl.retrieval.question_names import alias_pairs
 from lightrag_jsonl.retrieval.task import Fact, SearchTask
 from lightrag_jsonl.storage.filters import parse_where
+from lightrag_jsonl.storage.graph_index import distinct_rows
 from lightrag_jsonl.storage.rows import (
     EntityMentionRow,
     EntityRow,

@@ -8,7 +8,6 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from lightrag_jsonl.core.options import Fusion
-from lightrag_jsonl.storage import graph_index
 from lightrag_jsonl.storage.vector_index import Floats, Ids
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
@@ -144,8 +143,3 @@ def _joined_reasons(hits: Hits, groups: Ids, group_count: int) -> list[str]:
 def column(rows: Iterable[int]) -> Ids:
     """Row ids as an array."""
     return np.fromiter(rows, np.int64)
-
-
-def distinct_rows(*columns: Ids) -> Ids:
-    """The distinct row ids in some columns, ascending."""
-    return graph_index.distinct(np.concatenate(columns))

@@ -376,11 +376,8 @@ class QueryPipeline(Struct, frozen=True, kw_only=True):
         """What to search for."""
         query = await self._query(context, param)
         factor = RERANKED if self._reranker(param) else 1
-        for_overview = await read(
-            self.store,
-            lambda view: asks_for_overview(
-                view, MODES[param.mode], query.question, context.keywords
-            ),
+        for_overview = await asks_for_overview(
+            self.store, MODES[param.mode], query.question, context.keywords
         )
         return SearchRequest(
             query=query,

@@ -36,7 +36,6 @@ from lightrag_jsonl.retrieval.hits import (
     Hits,
     column,
     concatenated,
-    distinct_rows,
     fuse,
     take_turns,
 )
@@ -46,6 +45,7 @@ from lightrag_jsonl.retrieval.question_names import alias_pairs, question_names
 from lightrag_jsonl.retrieval.scope import may_answer
 from lightrag_jsonl.retrieval.task import TIES, SearchResult, SearchTask, Seeds, Subgraph
 from lightrag_jsonl.retrieval.walk_graph import chunk_relevance
+from lightrag_jsonl.storage.graph_index import distinct_rows
 from lightrag_jsonl.storage.status import with_documents
 from lightrag_jsonl.storage.vector_index import Floats, Ids
 

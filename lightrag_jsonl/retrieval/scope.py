@@ -3,6 +3,7 @@
 import math
 from collections import defaultdict
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from msgspec import Struct
@@ -26,6 +27,7 @@ from lightrag_jsonl.core.user_code import embed_texts
 from lightrag_jsonl.retrieval.full_text import part_terms
 from lightrag_jsonl.retrieval.question_names import question_names
 from lightrag_jsonl.retrieval.task import SearchTask, Seeds
+from lightrag_jsonl.storage.store import Store, read
 from lightrag_jsonl.storage.tables.full_text import ANY_END
 from lightrag_jsonl.storage.views import StoreView
 
@@ -152,7 +154,9 @@ def may_answer(task: SearchTask, seeds: Seeds) -> bool:
     return _words_occur(task, content)
 
 
-def asks_for_overview(view: StoreView, mode: ModePlan, question: str, keywords: Keywords) -> bool:
+async def asks_for_overview(
+    store: Store, mode: ModePlan, question: str, keywords: Keywords
+) -> bool:
     """Whether a question is answered from the whole: in the mode for that, and in a mode that searches
     everything if the model or the words of the question say so. A document's title counts as "the
     book", but not that of a single chunk with the title in it: a search finds it, and what others say of its subject.
@@ -165,7 +169,8 @@ def asks_for_overview(view: StoreView, mode: ModePlan, question: str, keywords: 
         return True
     if not may_ask_about_a_title(question):
         return False
-    untitled = without_titles(question, _titles_of_wholes(view, folded_text(question)))
+    find_titles = partial(_titles_of_wholes, folded_question=folded_text(question))
+    untitled = without_titles(question, await read(store, find_titles))
     return asks_about_everything(untitled) or asks_about_course(untitled)
 
 

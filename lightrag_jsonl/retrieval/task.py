@@ -12,7 +12,8 @@ from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.types import Chunk, Entity, Kind, Relation
 from lightrag_jsonl.retrieval.excerpts import CandidateSentence
-from lightrag_jsonl.retrieval.hits import NO_HITS, Hits, Mask, column, distinct_rows, ties
+from lightrag_jsonl.retrieval.hits import NO_HITS, Hits, Mask, column, ties
+from lightrag_jsonl.storage.graph_index import distinct_rows
 from lightrag_jsonl.storage.vector_index import Floats, Ids
 from lightrag_jsonl.storage.views import Snapshot
 

@@ -10,9 +10,10 @@ from msgspec import Struct
 
 from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.retrieval.filtering import entity_names
-from lightrag_jsonl.retrieval.hits import EQUAL, Hits, distinct_rows
+from lightrag_jsonl.retrieval.hits import EQUAL, Hits
 from lightrag_jsonl.retrieval.question_names import alias_pairs
 from lightrag_jsonl.retrieval.task import SearchTask, Seeds, Subgraph
+from lightrag_jsonl.storage.graph_index import distinct_rows
 from lightrag_jsonl.storage.vector_index import Floats, Ids
 from lightrag_jsonl.storage.views import Snapshot
 

@@ -9,9 +9,10 @@ from msgspec import Struct
 from lightrag_jsonl.core.answers import Community
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.types import Relation
-from lightrag_jsonl.retrieval.hits import column, distinct_rows
+from lightrag_jsonl.retrieval.hits import column
 from lightrag_jsonl.retrieval.reports import lacks_report
 from lightrag_jsonl.server.indexes import EntityLine, Index
+from lightrag_jsonl.storage.graph_index import distinct_rows
 from lightrag_jsonl.storage.store import search
 from lightrag_jsonl.storage.views import Snapshot
 

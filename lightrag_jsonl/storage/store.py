@@ -9,8 +9,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property, partial
-from importlib.resources import files
 from operator import methodcaller
+from pathlib import Path
 from threading import RLock
 from typing import ClassVar, TypeVar
 
@@ -156,12 +156,12 @@ class Store(ABC):
             raise StorageError(f"{self.location} {self.READ_ONLY_ADVICE}", path=self.location)
 
 
-def schema_of(dialect: type[Dialect], package: str) -> str:
-    """The statements that make an empty index: of the tables that all stores have, and of `schema.sql` in the
-    package of a store.
+def schema_of(dialect: type[Dialect], module: str) -> str:
+    """The statements that make an empty index: of the tables that all stores have, and of `schema.sql` beside the
+    file of a store's module.
     """
-    tables = files("lightrag_jsonl.storage.tables").joinpath("schema.sql").read_text("utf-8")
-    own_tables = files(package).joinpath("schema.sql").read_text("utf-8")
+    tables = Path(__file__).with_name("tables").joinpath("schema.sql").read_text("utf-8")
+    own_tables = Path(module).with_name("schema.sql").read_text("utf-8")
     return dialect.schema_words(tables).replace("{FORMAT}", str(FORMAT)) + own_tables
 
 

@@ -1,6 +1,5 @@
 """Prices of models' tokens, from a file of the user's or from the library genai-prices."""
 
-import tomllib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,6 +39,8 @@ class Cost:
 
 def read_prices(path: Path) -> dict[str, ModelPrice]:
     """The prices in a TOML or JSON file, by the name of the model; `ConfigError` names the mistake."""
+    import tomllib
+
     text = path.read_text(encoding="utf-8-sig")
     try:
         content = tomllib.loads(text) if path.suffix == ".toml" else msgspec.json.decode(text)

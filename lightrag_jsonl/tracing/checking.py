@@ -10,7 +10,7 @@ import json
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
-from importlib import resources
+from pathlib import Path
 from typing import Protocol, TypeAlias, TypeVar
 
 from msgspec import Struct
@@ -180,7 +180,7 @@ class CheckerFigures:
 @cache
 def yardstick() -> tuple[LabelledClaim, ...]:
     """The labelled claims of the package, in English and Chinese, written for this purpose."""
-    text = resources.files(__package__).joinpath("yardstick.jsonl").read_text(encoding="utf-8")
+    text = Path(__file__).with_name("yardstick.jsonl").read_text(encoding="utf-8")
     return tuple(
         LabelledClaim(claim=row["claim"], window=row["text"], is_true=row["true"], kind=row["kind"])
         for row in map(json.loads, text.strip().split("\n"))

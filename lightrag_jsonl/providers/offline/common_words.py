@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 from lightrag_jsonl.core.languages import Language
 from lightrag_jsonl.core.stop_words import STOP_WORDS
@@ -55,6 +55,6 @@ def _base_forms(word: str) -> Iterator[str]:
 @cache
 def _marks_by_word(language: Language) -> Mapping[str, bool]:
     """The words of a list, read once, and whether each is marked."""
-    text = files(__package__).joinpath(f"common_words_{language}.txt").read_text(encoding="utf-8")
+    text = Path(__file__).with_name(f"common_words_{language}.txt").read_text(encoding="utf-8")
     lines = [line for line in text.split("\n") if line and not line.startswith("#")]
     return {line.rstrip(_BEGINS_NO_NAME): line.endswith(_BEGINS_NO_NAME) for line in lines}

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from lightrag_jsonl.core.types import Chunk, chunk_id
-from lightrag_jsonl.storage.graph_index import GraphIndex, GraphRows, distinct
+from lightrag_jsonl.storage.graph_index import GraphIndex, GraphRows, distinct_rows
 from lightrag_jsonl.storage.rows import Aliases, EntityRow, Names, RelationRow, RowIds
 from lightrag_jsonl.storage.vector_index import Floats, Ids
 from lightrag_jsonl.storage.views import Snapshot, StoreView
@@ -118,7 +118,7 @@ class JoinedState:
         ids, first_places = np.unique(all_relations[:, 0], return_index=True)
         first_places = first_places[ids != NO_ROW]
         return GraphRows(
-            entities=distinct(np.concatenate(entities)),
+            entities=distinct_rows(*entities),
             chunks=np.concatenate(chunks),
             relations=all_relations[first_places],
             weights=self.weights[all_relations[first_places, 0]],
@@ -158,7 +158,7 @@ class IndexPart:
         if rows is None:
             return None
         all_rows = np.fromiter(rows, np.int64, len(rows))
-        own_rows: list[int] = distinct(
+        own_rows: list[int] = distinct_rows(
             self.state.rows[kind].in_part(self.number, all_rows)[1]
         ).tolist()
         return own_rows

@@ -14,7 +14,7 @@ from lightrag_jsonl.core.address import Address
 from lightrag_jsonl.core.errors import ConfigError, SettingsError
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.types import Kind
-from lightrag_jsonl.storage.graph_index import GraphIndex, distinct
+from lightrag_jsonl.storage.graph_index import GraphIndex, distinct_rows
 from lightrag_jsonl.storage.joined.rows import NO_ROW, IndexPart, JoinedRows, JoinedState
 from lightrag_jsonl.storage.joined.views import JoinedReads, JoinedView
 from lightrag_jsonl.storage.rows import PendingDocument, StoredJob
@@ -284,7 +284,7 @@ class JoinedVectors:
         self, queries: Vectors, limit: int, allowed: Ids | None, part: int
     ) -> tuple[Ids, Floats]:
         if allowed is not None:
-            allowed = distinct(self._rows.in_part(part, allowed)[1])
+            allowed = distinct_rows(self._rows.in_part(part, allowed)[1])
         ids, scores = self._searches[part].search(queries, limit, allowed)
         return self._rows.of_part(part, ids), scores
 

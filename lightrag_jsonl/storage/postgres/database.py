@@ -489,7 +489,7 @@ def _create(connection: psycopg.Connection[Any], address: DatabaseURL) -> None:
         connection.execute(sql.SQL("CREATE SCHEMA {}").format(schema))
     path = search_path(connection, address)
     connection.execute("SELECT set_config('search_path', %s, true)", [path])
-    connection.execute(schema_of(PostgresDialect, __package__))
+    connection.execute(schema_of(PostgresDialect, __file__))
 
 
 def _copy_tables(

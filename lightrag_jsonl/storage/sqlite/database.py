@@ -325,7 +325,9 @@ class SQLiteStore(Store):
             return
         connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
         connection.execute("PRAGMA journal_mode = WAL")
-        script = f"BEGIN; {schema_of(SQLiteDialect, __package__)}; PRAGMA user_version = {FORMAT}; COMMIT;"
+        script = (
+            f"BEGIN; {schema_of(SQLiteDialect, __file__)}; PRAGMA user_version = {FORMAT}; COMMIT;"
+        )
         connection.executescript(script)
 
 
@@ -360,7 +362,7 @@ def _format(connection: sqlite3.Connection) -> int:
 def _schema() -> frozenset[SchemaRow]:
     """Every table and index of the format, with the SQL."""
     with contextlib.closing(sqlite3.connect(":memory:")) as connection:
-        connection.executescript(schema_of(SQLiteDialect, __package__))
+        connection.executescript(schema_of(SQLiteDialect, __file__))
         return frozenset(connection.execute(SCHEMA))
 
 
