@@ -393,7 +393,8 @@ def _add_mentions(
     for mentions in mentions_by_document.values():
         joined = mentions.with_bearers(apart)
         changed = mentions.chunks_changed_in(joined) - new_chunks
-        merger.remove(*mentions.of_chunks(changed))
+        if changed:
+            merger.remove(*mentions.of_chunks(changed))
         document_entities, document_relations = joined.of_chunks(new_chunks | changed)
         entity_mentions += document_entities
         relation_mentions += document_relations
