@@ -383,9 +383,8 @@ def _add_mentions(
                 [stored.chunk.text], chunk_entities, chunk_relations
             )
     new_chunks = set(created)
-    for document_id, row in {
-        stored.chunk.document_id: stored.document for stored in change.read_again
-    }.items():
+    rows_read_again = {stored.chunk.document_id: stored.document for stored in change.read_again}
+    for document_id, row in rows_read_again.items():
         chunks = view.chunks(documents=[document_id])
         earlier_chunks = {id: chunk for id, chunk in chunks.items() if id not in new_chunks}
         mentions_by_document[row].add_stored(view, earlier_chunks)
