@@ -1,8 +1,11 @@
 """Front matter and boilerplate, known by their own words and shape: licences, imprints, lists of contents."""
 
 import re
+from collections.abc import Sequence
 
-from lightrag_jsonl.core.cjk import CJK
+from msgspec import Struct
+
+from lightrag_jsonl.core.cjk import CJK, has_cjk
 from lightrag_jsonl.core.names import nfkc_casefold
 from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.text import words
@@ -29,7 +32,25 @@ def _word_pattern(english: str, chinese: str) -> re.Pattern[str]:
     return pattern_of(f"(?=[{initials}])(?:{words_of_both})")  # so in half the time
 
 
-_COPYING = _word_pattern(
+class _WordTable(Struct, frozen=True):
+    """Words to be counted in a text: English ones as whole words, Chinese ones wherever they stand."""
+
+    english: frozenset[str]
+    chinese: re.Pattern[str]
+
+    @classmethod
+    def of(cls, english: str, chinese: str) -> "_WordTable":
+        """The table of words with spaces between them."""
+        chinese_words = sorted(chinese.split(), key=len, reverse=True)
+        return cls(frozenset(english.split()), pattern_of("|".join(chinese_words)))
+
+    def words_in(self, folded: str, words_of_text: Sequence[str]) -> list[str]:
+        """The words of the table in a folded text, each as often as the text has it."""
+        chinese_words = self.chinese.findall(folded) if has_cjk(folded) else []
+        return [word for word in words_of_text if word in self.english] + chinese_words
+
+
+_COPYING = _WordTable.of(
     """copy copies copied copying copyright copyrighted distribute distributed distributing
     distribution redistribute redistribution reproduce reproduced reproduction license licensed
     licensee licensor licence licenced sublicense ebook ebooks software trademark trademarks modify
@@ -37,26 +58,29 @@ _COPYING = _word_pattern(
     royalty""",
     "许可 许可证 许可协议 版权 著作权 复制 转载 传播 分发 发行 演绎 署名 商标 修改 软件 下载 镜像 摘编 引用",
 )
-_RIGHTS = _word_pattern(
+_RIGHTS = _WordTable.of(
     """rights reserved warranty warranties liability liable damages disclaim disclaimer disclaimers
     terms conditions agreement agree hereby herein notwithstanding provisions law laws legal
     comply compliance indemnify permitted prohibited provided restrictions restriction applicable
     merchantability fitness consequential incidental""",
     "条款 协议 免责 声明 担保 保证 责任 赔偿 侵权 违反 法律 法规 不得 禁止 授权 同意 保留 权利 追究 依法 约定",
 )
-_MAKING = _word_pattern(
+_MAKING_WORDS = (
     """publisher publishers published publication edition editions editor editors illustrator
     translator transcriber transcribed proofread proofreading proofreaders isbn issn printed printing
     printer ebook credits foreword dedication frontispiece title author language release digitized
     scanned copyright imprint colophon updated produced""",
     "出版社 出版 印刷 印张 印次 版次 开本 字数 书号 定价 责任编辑 编辑 校对 封面设计 装帧 发行 经销 译者 作者 著者 版权",
 )
+_MAKING = _WordTable.of(*_MAKING_WORDS)
+_MAKING_WORD = _word_pattern(*_MAKING_WORDS)
 _ASKED = _word_pattern(
     """copyright copyrights copyrighted license licensed licensing licence licences licenced isbn imprint
     publisher publishers published publication edition editions transcriber proofread contents
     trademark warranty disclaimer distribute redistribute ebook""",
     "许可 许可证 版权 著作权 授权 转载 免责 声明 出版社 出版 版次 印次 书号 目录 编辑 译者 校对 定价 商标",
 )
+_WORD = pattern_of(r"\w+")
 _COUNTED_WORD = pattern_of(rf"[{CJK}]{{2}}|[^\W_{CJK}]+")
 _ENTRY = pattern_of(r"(?:^|\D[\s.…·_-])(?P<page>\d{1,4})$")
 _CAPTION = pattern_of(
@@ -75,7 +99,8 @@ def is_front_matter(text: str) -> bool:
     if text.count("\n") < ENTRIES and not any(hint in plain for hint in HINTS):
         return False  # quickly, since most passages are none
     folded = nfkc_casefold(text)
-    if _is_licence(folded) or _is_imprint(folded):
+    words_of_text = _WORD.findall(folded)
+    if _is_licence(folded, words_of_text) or _is_imprint(folded, words_of_text):
         return True
     entries = _entries_of_contents(folded)
     if not entries:
@@ -84,7 +109,7 @@ def is_front_matter(text: str) -> bool:
     imprints = [
         paragraph
         for paragraph in paragraphs
-        if len(paragraph) <= LONGEST_ENTRY and _MAKING.match(paragraph)
+        if len(paragraph) <= LONGEST_ENTRY and _MAKING_WORD.match(paragraph)
     ]
     covered = sum(map(len, {*entries, *imprints}))
     return covered >= MOST_OF_A_TEXT * sum(map(len, paragraphs))
@@ -97,8 +122,8 @@ def is_label(sentence: str) -> bool:
     plain = sentence.strip("_*# \n")
     if _CAPTION.fullmatch(plain) or (plain.isupper() and plain[-1] not in '.!?…"”'):
         return True
-    if len(plain) <= LONGEST_ENTRY and ":" in plain and _MAKING.match(nfkc_casefold(plain)):
-        return _MAKING.sub("", nfkc_casefold(plain), count=1).lstrip().startswith(":")
+    if len(plain) <= LONGEST_ENTRY and ":" in plain and _MAKING_WORD.match(nfkc_casefold(plain)):
+        return _MAKING_WORD.sub("", nfkc_casefold(plain), count=1).lstrip().startswith(":")
     lines = plain.split("\n")
     return 2 * sum(map(_ends_in_a_page, lines)) > len(lines)
 
@@ -121,17 +146,17 @@ def asks_for_front_matter(question: str) -> bool:
     return _ASKED.search(nfkc_casefold(question)) is not None
 
 
-def _is_licence(folded: str) -> bool:
-    copying = _COPYING.findall(folded)
+def _is_licence(folded: str, words_of_text: Sequence[str]) -> bool:
+    copying = _COPYING.words_in(folded, words_of_text)
     if len(set(copying)) < 2:
         return False
-    rights = _RIGHTS.findall(folded)
+    rights = _RIGHTS.words_in(folded, words_of_text)
     is_varied = len(set(rights)) >= 2 and len({*copying, *rights}) >= LICENCE_WORDS
     return is_varied and len(copying) + len(rights) >= LICENCE_SHARE * _number_of_words(folded)
 
 
-def _is_imprint(folded: str) -> bool:
-    makers = _MAKING.findall(folded)
+def _is_imprint(folded: str, words_of_text: Sequence[str]) -> bool:
+    makers = _MAKING.words_in(folded, words_of_text)
     if len(set(makers)) < DISTINCT_WORDS:
         return False
     return len(makers) >= IMPRINT_SHARE * _number_of_words(folded)
@@ -145,7 +170,7 @@ def _entries_of_contents(folded: str) -> list[str]:
         paged: list[str] = []
         previous_page = 0
         for piece in short:
-            entry = _ENTRY.search(piece)
+            entry = _ENTRY.search(piece) if piece[-1].isdecimal() else None
             if entry and int(entry["page"]) in PAGES:
                 if int(entry["page"]) >= previous_page:
                     paged.append(piece)

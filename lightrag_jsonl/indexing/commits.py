@@ -383,9 +383,8 @@ def _add_mentions(
                 [stored.chunk.text], chunk_entities, chunk_relations
             )
     new_chunks = set(created)
-    for document_id, row in {
-        stored.chunk.document_id: stored.document for stored in change.read_again
-    }.items():
+    rows_read_again = {stored.chunk.document_id: stored.document for stored in change.read_again}
+    for document_id, row in rows_read_again.items():
         chunks = view.chunks(documents=[document_id])
         earlier_chunks = {id: chunk for id, chunk in chunks.items() if id not in new_chunks}
         mentions_by_document[row].add_stored(view, earlier_chunks)
@@ -393,7 +392,8 @@ def _add_mentions(
     for mentions in mentions_by_document.values():
         joined = mentions.with_bearers(apart)
         changed = mentions.chunks_changed_in(joined) - new_chunks
-        merger.remove(*mentions.of_chunks(changed))
+        if changed:
+            merger.remove(*mentions.of_chunks(changed))
         document_entities, document_relations = joined.of_chunks(new_chunks | changed)
         entity_mentions += document_entities
         relation_mentions += document_relations

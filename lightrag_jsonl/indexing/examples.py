@@ -21,6 +21,7 @@ from lightrag_jsonl.llm.reader import read_answer
 LEAST_COPIED_WORDS = 2  # of a statement about a name of the text; one word may be a coincidence
 NAME_FIELDS = ("name", "source", "target")
 DATE_FIELDS = ("valid_from", "valid_to")
+_APOSTROPHES = ("'", *map(chr, QUOTE_FORMS))  # a search term has none
 LONGEST_PART = 3  # characters of words that are looked for as a whole, never inside longer words
 
 
@@ -52,11 +53,14 @@ class Examples(Struct, frozen=True, dict=True):
         parts = [part for record in records for part in expand(record)]
         return cls(tuple(parts), with_terms)
 
-    def may_be_in(self, records: Sequence[Record]) -> bool:
-        """Whether records have a telling word of an example, whole or inside a word; otherwise none is a copy."""
-        text = nfkc_casefold(msgspec.json.encode(records).decode())
-        plain = text.translate(QUOTE_FORMS).replace("'", "")
-        return any(word in plain for word in self._telling_words)
+    def may_be_in(self, record: Record, source: "TextWords") -> bool:
+        """Whether a record has a telling word of an example, whole or inside a word, that the text does not
+        have; otherwise it is no copy.
+        """
+        plain = nfkc_casefold(msgspec.json.encode(record).decode())
+        for mark in _APOSTROPHES:
+            plain = plain.replace(mark, "")
+        return any(word in plain and not source.has_word(word) for word in self._telling_words)
 
     def checked(
         self, record: Record, source: "TextWords", *, with_keywords: bool = True
@@ -164,28 +168,33 @@ class TextWords(Struct, dict=True):
     text: str
 
     @cached_property
+    def folded(self) -> str:
+        """The text, folded like the keys of names."""
+        return folded_text(self.text)
+
+    @cached_property
     def _terms(self) -> frozenset[str]:
         return frozenset(search_terms(self.text))
 
     @cached_property
-    def _folded(self) -> str:
-        return folded_text(self.text)
-
-    @cached_property
     def _closed_up(self) -> str:
-        return "".join(self._folded.split())
+        return "".join(self.folded.split())
 
     def has_word(self, word: str) -> bool:
         """Whether a search term occurs; a long term also inside another word, such as the plural."""
-        if word in self._terms:
-            return True
         if has_cjk(word):
-            return word in self._closed_up
-        return len(word) > LONGEST_PART and word in self._folded
+            is_inside = word in self._closed_up
+        else:
+            is_inside = len(word) > LONGEST_PART and word in self.folded
+        return is_inside or word in self._terms
+
+    def has_whole_name(self, key: str) -> bool:
+        """Whether a name occurs, also with other punctuation, or (in Chinese) over a line break."""
+        return key in self.folded or (has_cjk(key) and "".join(key.split()) in self._closed_up)
 
     def has_name(self, key: str) -> bool:
         """Whether a name occurs, or each word of the name somewhere."""
-        if key in self._folded or (has_cjk(key) and "".join(key.split()) in self._closed_up):
+        if self.has_whole_name(key):
             return True
         words = search_terms(key)
         return not has_cjk(key) and bool(words) and all(map(self.has_word, words))

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct, field
 
-from lightrag_jsonl.core.cjk import has_cjk
 from lightrag_jsonl.core.languages import Language
-from lightrag_jsonl.core.names import clean_name, folded_text, name_key
+from lightrag_jsonl.core.names import clean_name, name_key
 from lightrag_jsonl.core.options import Limits
 from lightrag_jsonl.core.text import clipped, words
 from lightrag_jsonl.core.types import (
@@ -81,15 +80,13 @@ class MentionCollector(Struct, dict=True):
     def add(self, records: Iterable[tuple[int, Record]]) -> int:
         """Add (line, record) pairs; returns the number of new names and pairs."""
         count_before = len(self._keys)
-        records = list(records)
-        may_copy = self.examples.may_be_in([record for _, record in records])
         for line, record in records:
             if self.ontology:
                 if violation := self.ontology.check(record, self._types):
                     self.reject(line, record, "ontology", violation)
                     continue
                 record = self.ontology.declared(record)
-            self._add_record(line, record, may_copy=may_copy)
+            self._add_record(line, record)
         return len(self._keys) - count_before
 
     def extraction(self) -> Extraction:
@@ -109,7 +106,7 @@ class MentionCollector(Struct, dict=True):
             key = name_key(end)
             if key not in keys:
                 keys.add(key)
-                mention = EntityMention(end, UNKNOWN_TYPE, "", self._is_in_text(key))
+                mention = EntityMention(end, UNKNOWN_TYPE, "", self._text_words.has_whole_name(key))
                 self.entities[mention] = None
         entities = sorted(self.entities, key=self._order)
         return Extraction(
@@ -165,11 +162,11 @@ class MentionCollector(Struct, dict=True):
         text = rejected_text(json.dumps(record, ensure_ascii=False))
         self.rejections.append(Rejection(line, text, reason, detail))
 
-    def _add_record(self, line: int, record: Record, *, may_copy: bool) -> None:
-        """Add the mentions in a record, or refuse the record; it `may_copy` an example of the prompt."""
+    def _add_record(self, line: int, record: Record) -> None:
+        """Add the mentions in a record, or refuse the record."""
         is_graph = self.prompt in (GRAPH_PROMPT, SMALL_PROMPT)
         parts = [record] if is_graph else [*graph_records(record)]
-        if may_copy:
+        if self.examples.may_be_in(record, self._source_words):
             own_parts = [self._without_copies(part) for part in parts]
             if None in own_parts:
                 self.reject(line, record, "example", COPIED)
@@ -203,14 +200,15 @@ class MentionCollector(Struct, dict=True):
         problem: RecordProblem | None = None
         names: Record = {}
         for key in NAME_FIELDS:
-            written = clean_name(_plain_text(record.get(key)))
+            value = record.get(key)
+            written = "" if value is None else clean_name(_plain_text(value))
             names[key], fault = usable_name(written, self._has_name)
             if fault:
                 problem = ("empty_name", f"{fault}: {clipped(written, LONGEST_SHOWN_NAME)!r}")
         return {**record, **names}, problem
 
     def _has_name(self, name: str) -> bool:
-        return self._is_in_text(name_key(name))
+        return self._text_words.has_whole_name(name_key(name))
 
     def _without_copies(self, record: Record) -> Record | None:
         """A record without what comes from the prompt's examples; None if nothing is left."""
@@ -241,7 +239,7 @@ class MentionCollector(Struct, dict=True):
             name=name,
             type=type,
             description=_plain_text(record.get("description")),
-            grounded=self._is_in_text(key),
+            grounded=self._text_words.has_whole_name(key),
             attributes=_attributes(record),
             aliases=self._aliases(record, key) if record.get("aliases") else (),
             valid_from=_date(record.get("valid_from")),
@@ -260,7 +258,7 @@ class MentionCollector(Struct, dict=True):
             sorted(
                 name
                 for key, name in names_by_key.items()
-                if key not in ("", own_key) and self._is_in_text(key)
+                if key not in ("", own_key) and self._text_words.has_whole_name(key)
             )
         )
 
@@ -312,19 +310,16 @@ class MentionCollector(Struct, dict=True):
 
     @cached_property
     def _source_words(self) -> TextWords:
+        """The words of the text and the background."""
+        if not self.background:
+            return self._text_words
         return TextWords(f"{self.background}\n{self.text}")
 
     # ── where names occur ───────────────────────────────────────────────────────
 
     @cached_property
-    def _folded(self) -> str:
-        return folded_text(self.text)
-
-    def _is_in_text(self, key: str) -> bool:
-        """Whether a name occurs, also with other punctuation, or (in Chinese) over a line break."""
-        if key in self._folded:
-            return True
-        return has_cjk(key) and "".join(key.split()) in "".join(self._folded.split())
+    def _text_words(self) -> TextWords:
+        return TextWords(self.text)
 
     def _order(self, mention: EntityMention | RelationMention) -> tuple[object, ...]:
         """The first position of the (last) name of a mention, or the end; then the fields."""
@@ -334,8 +329,9 @@ class MentionCollector(Struct, dict=True):
         return position, *RELATION_FIELDS(mention)
 
     def _position(self, name: str) -> int:
-        position = self._folded.find(name_key(name))
-        return position if position >= 0 else len(self._folded)
+        folded = self._text_words.folded
+        position = folded.find(name_key(name))
+        return position if position >= 0 else len(folded)
 
 
 def _is_pronoun(name: str, type: str) -> bool:

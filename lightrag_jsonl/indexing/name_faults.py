@@ -30,12 +30,12 @@ def usable_name(name: str, is_in_text: Callable[[str], bool]) -> tuple[str, str]
 
     What stands in the text is a name, whatever it looks like. The name is "" if nothing of it is one.
     """
-    if not name:
-        return "", ""
+    if not name or is_in_text(name):
+        return name, ""
     hesitation = _HESITATION.search(name)
     is_sentence = hesitation is not None or _TWO_SENTENCES.search(name) is not None
     is_code = not is_sentence and _MARKS_OF_CODE.search(name) is not None
-    if not (is_sentence or is_code) or is_in_text(name):
+    if not (is_sentence or is_code):
         return name, ""
     if hesitation is None:
         return "", NO_NAME_BUT_CODE if is_code else NO_NAME_BUT_THOUGHT
