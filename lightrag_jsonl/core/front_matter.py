@@ -145,7 +145,7 @@ def _entries_of_contents(folded: str) -> list[str]:
         paged: list[str] = []
         previous_page = 0
         for piece in short:
-            entry = _ENTRY.search(piece)
+            entry = _ENTRY.search(piece) if piece[-1].isdecimal() else None
             if entry and int(entry["page"]) in PAGES:
                 if int(entry["page"]) >= previous_page:
                     paged.append(piece)

@@ -32,7 +32,7 @@ from lightrag_jsonl.providers.offline.sentences import find_names, named_sentenc
 from lightrag_jsonl.providers.offline.tagging import check_tagger, tagger_in_use
 
 RULES_VERSION = 17  # part of the extractor's name: another number means that texts are read anew
-_THREADS = 2  # they compute, and more of them would hold up the event loop
+_THREADS = 1  # the rules compute: two threads would wait for each other, and cost a fifth more
 _NAMES_PER_SENTENCE = 8  # that are neighbours of each other
 _PAIRS_PER_NAME = 3  # of neighbours in a text, on average
 _TYPE_NAMES: Mapping[str, Mapping[str, str]] = {
