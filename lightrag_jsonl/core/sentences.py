@@ -68,7 +68,6 @@ _LEAST_COLUMNS = 40
 _MOST_COLUMNS = 240
 _RAGGED_COLUMNS = 6
 _INSIDE_PROSE = pattern_of("[，。；]")
-_WIDE_MARKS = frozenset("，：；、”」』》")
 _WORD_BEFORE = pattern_of(rf"[^\W\d_{CJK}](?:[^\W{CJK}]|[.&'’-]){{0,24}}$|\d{{1,3}}$")
 _ORDINAL = pattern_of(r"\d(?:st|nd|rd|th)$")  # "on the 21st." ends a sentence
 _DOTTED = pattern_of(r"(?:[^\W\d_]\.)*[^\W\d_]")
@@ -141,7 +140,7 @@ def _line_ends(text: str, stop: re.Match[str]) -> bool:
         ]
         if depth != next_depth:
             return True
-    is_wide = is_cjk(before) or is_cjk(after) or before in _WIDE_MARKS
+    is_wide = is_cjk(before) or is_cjk(after) or before in tuple("，：；、”」』》")
     if not (_is_wrapped_cjk(line, next_line) if is_wide else _is_wrapped(line, next_line)):
         return True
     if TABLE_ROW.match(line) and TABLE_ROW.match(next_line):

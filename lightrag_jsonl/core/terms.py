@@ -97,6 +97,8 @@ def _terms(text: str, *, endings: bool) -> list[str]:
     if text.isascii():  # a quarter of the time; most English text is
         return _closed_up(_ASCII_WORD.findall(text.lower()))
     plain = with_plain_marks(nfkc_casefold(text))
+    if _UNSPACED_RUN.search(plain) is None:  # English text with typographic marks
+        return _closed_up(_WORD.findall(plain.replace("_", " ")))
     terms: list[str] = []
     end = 0
     for part in chinese_parts(plain):
