@@ -135,11 +135,12 @@ def _line_ends(text: str, stop: re.Match[str]) -> bool:
     after = text[stop.end() : stop.end() + 1]
     line = text[max(0, stop.start() - _LONGEST_WRAPPED) : stop.start()].rpartition("\n")[2]
     next_line = text[stop.end() : stop.end() + _LONGEST_WRAPPED].partition("\n")[0]
-    depth, next_depth = [  # of quotation, in mails and in Markdown
-        part[: len(part) - len(part.lstrip("> \t"))].count(">") for part in (line, next_line)
-    ]
-    if depth != next_depth:
-        return True
+    if ">" in line or ">" in next_line:
+        depth, next_depth = [  # of quotation, in mails and in Markdown
+            part[: len(part) - len(part.lstrip("> \t"))].count(">") for part in (line, next_line)
+        ]
+        if depth != next_depth:
+            return True
     is_wide = is_cjk(before) or is_cjk(after) or before in tuple("，：；、”」』》")
     if not (_is_wrapped_cjk(line, next_line) if is_wide else _is_wrapped(line, next_line)):
         return True
@@ -201,13 +202,11 @@ def _is_abbreviation(text: str, start: int, dot: int, word: str) -> bool:
     before = _WORD_BEFORE.search(text, max(start, dot - 26), dot)
     if before is None:
         return False
-    if _ORDINAL.search(text, max(start, dot - 4), dot):
-        return False
     token = before[0].casefold()
     if token.isdigit():
         return _NUMBERED.fullmatch(text, start, before.start()) is not None
     if token in _TITLES:
-        return True
+        return _ORDINAL.search(text, max(start, dot - 4), dot) is None
     if token in _BEFORE_NUMBERS:
         return word[:1].isdigit()
     if _DOTTED.fullmatch(token) is None or word.casefold() in _STARTERS:

@@ -1,10 +1,12 @@
 """Terms of the full-text search: words, and bigrams in scripts without spaces."""
 
 import unicodedata
+from collections.abc import Iterable
 from functools import lru_cache
+from operator import add
 
 from lightrag_jsonl.core.cjk import CJK, is_cjk
-from lightrag_jsonl.core.names import QUOTE_FORMS, nfkc_casefold
+from lightrag_jsonl.core.names import nfkc_casefold, with_plain_marks
 from lightrag_jsonl.core.numbered_parts import chinese_parts, english_parts, numbered_lines
 from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.stop_words import GRAMMAR_WORDS
@@ -87,22 +89,16 @@ _MARKS_CLASS = "".join(
     chr(code) for code in range(0x0300, 0x1E00) if unicodedata.category(chr(code))[0] == "M"
 )
 _ASCII_WORD = pattern_of(r"[a-z0-9]+(?:'[a-z0-9]+)*")
-_UNSPACED = pattern_of(f"[{_UNSPACED_CLASS}]")
-_WORD = pattern_of(rf"(?:(?!_)[\w{_MARKS_CLASS}])+(?:'(?:(?!_)[\w{_MARKS_CLASS}])+)*")
-_RUN = pattern_of(
-    rf"(?P<unspaced>[{_UNSPACED_CLASS}]+)"
-    rf"|(?P<word>(?:(?![{_UNSPACED_CLASS}_])[\w{_MARKS_CLASS}])+"
-    rf"(?:'(?:(?![{_UNSPACED_CLASS}_])[\w{_MARKS_CLASS}])+)*)"
-)
+_UNSPACED_RUN = pattern_of(f"([{_UNSPACED_CLASS}]+)")
+_WORD = pattern_of(rf"[\w{_MARKS_CLASS}]+(?:'[\w{_MARKS_CLASS}]+)*")
 
 
 def _terms(text: str, *, endings: bool) -> list[str]:
     if text.isascii():  # a quarter of the time; most English text is
-        words = _ASCII_WORD.findall(text.lower())
-        return [_closed_up(word) if "'" in word else word for word in words]
-    plain = nfkc_casefold(text).translate(QUOTE_FORMS)
-    if _UNSPACED.search(plain) is None:  # English text with typographic marks
-        return [_closed_up(word) if "'" in word else word for word in _WORD.findall(plain)]
+        return _closed_up(_ASCII_WORD.findall(text.lower()))
+    plain = with_plain_marks(nfkc_casefold(text))
+    if _UNSPACED_RUN.search(plain) is None:  # English text with typographic marks
+        return _closed_up(_WORD.findall(plain.replace("_", " ")))
     terms: list[str] = []
     end = 0
     for part in chinese_parts(plain):
@@ -114,17 +110,17 @@ def _terms(text: str, *, endings: bool) -> list[str]:
 def _terms_of_runs(plain: str, *, endings: bool) -> list[str]:
     """The terms of folded text: words, and bigrams in scripts without spaces."""
     terms: list[str] = []
-    for run in _RUN.finditer(plain):
-        characters = run[0]
-        if run["word"] is not None:
-            terms.append(_closed_up(characters))
+    for number, run in enumerate(_UNSPACED_RUN.split(plain.replace("_", " "))):
+        is_unspaced = number % 2 == 1
+        if not is_unspaced:
+            terms += _closed_up(_WORD.findall(run))
             continue
-        terms += [characters[at : at + 2] for at in range(len(characters) - 1)] or [characters]
-        if endings and len(characters) > 1 and is_cjk(characters[-1]):
-            terms.append(characters[-1])
+        terms += map(add, run, run[1:]) if len(run) > 1 else [run]
+        if endings and len(run) > 1 and is_cjk(run[-1]):
+            terms.append(run[-1])
     return terms
 
 
-def _closed_up(word: str) -> str:
-    """The word without a possessive ending and without apostrophes."""
-    return word.removesuffix("'s").replace("'", "")
+def _closed_up(words: Iterable[str]) -> list[str]:
+    """The words without possessive endings and without apostrophes."""
+    return [word.removesuffix("'s").replace("'", "") if "'" in word else word for word in words]

@@ -431,35 +431,35 @@ def _stated_pairs(mentions: Iterable[EntityMentionRow], names: _Names) -> Iterat
             if bearer in names.by_key and alias in names.by_key:
                 yield bearer, alias
     for text in names.texts:
+        folded = folded_text(text)
         if has_cjk(text):
-            yield from _stated_other_names(text, names.by_key)
-        for statement in bracketed_names(text, names.by_key):
+            yield from _stated_other_names(folded, names.by_key)
+        for statement in bracketed_names(folded, names.by_key):
             yield statement.bearer, statement.alias
 
 
 def _stated_other_names(text: str, names: Mapping[str, NameParts]) -> Iterator[tuple[str, str]]:
-    """The names to which a Chinese text gives a short form, or a Latin name in brackets, with the other name.
+    """The names to which a folded Chinese text gives a short form, or a Latin name in brackets, with the other name.
 
     Other words that give names are too often misread. What stands in brackets behind a person, or behind what may
     be one, may be where he works, unless the language is named.
     """
-    folded = folded_text(text)
-    for statement in _GIVES_A_NAME.finditer(folded):
-        beginning = folded[max(0, statement.start() - REACH) : statement.start()]
-        befores = [beginning[:start] for start in range(len(beginning))]
-        bearers = [beginning[len(before) :] for before in befores if _ENDS_A_WORD.search(before)]
-        bearer = next((key for key in bearers if key in names), "")
-        if not bearer:
+    for statement in _GIVES_A_NAME.finditer(text):
+        beginning = text[max(0, statement.start() - REACH) : statement.start()]
+        starts = [start for start in range(len(beginning)) if beginning[start:] in names]
+        bearers = [beginning[at:] for at in starts if _ENDS_A_WORD.search(beginning[:at])]
+        if not bearers:
             continue
+        bearer = bearers[0]
         longest = LONGEST
         if statement["bracket"]:
             longest = CHARACTERS_AROUND
             is_foreign = "·" in bearer or bool(statement["language"])
             if names[bearer].kind in ("", "person") and not is_foreign:
                 continue
-        behind = folded[statement.end() : statement.end() + longest]
+        behind = text[statement.end() : statement.end() + longest]
         aliases = [behind[:length] for length in range(len(behind), 1, -1)]
         alias = next((key for key in aliases if key in names), "")
-        following = folded[statement.end() + len(alias) :][:1]
+        following = text[statement.end() + len(alias) :][:1]
         if alias and not following.isalnum() and not following.isspace():
             yield bearer, alias

@@ -249,12 +249,15 @@ class PageCutter:
 
     def _cut(self, start: int, fresh: int, until: int) -> TextSpan:
         """A span from `start` with an end after `fresh`, unless the overlap leaves no room."""
-        end = self._good_end(start, fresh, until)
-        if end is None or self._count(start, end) > self._size:
-            fitting = self._tokenizer.truncate(self._text[start:until], self._size)
-            end = character_boundary(self._text, start + len(fitting))
-            if end <= fresh == start:  # a single character, even if larger than the size
-                end = self._character_end(fresh, until)
+        good_end = self._good_end(start, fresh, until)
+        if good_end is not None:
+            tokens = self._count(start, good_end)
+            if tokens <= self._size:
+                return TextSpan(start, good_end, tokens)
+        fitting = self._tokenizer.truncate(self._text[start:until], self._size)
+        end = character_boundary(self._text, start + len(fitting))
+        if end <= fresh == start:  # a single character, even if larger than the size
+            end = self._character_end(fresh, until)
         return TextSpan(start, end, self._count(start, end))
 
     def _character_end(self, start: int, until: int) -> int:

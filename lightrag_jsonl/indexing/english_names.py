@@ -78,8 +78,7 @@ def english_name_statements(text: str, name_keys: Collection[str]) -> Iterator[N
 
 
 def bracketed_names(text: str, name_keys: Collection[str]) -> Iterator[NameStatement]:
-    """The names of a text with their initials in brackets: "Bureau of Tides (BOT)"."""
-    text = folded_text(text)
+    """The names of a folded text with their initials in brackets: "Bureau of Tides (BOT)"."""
     for bracket in _IN_BRACKETS.finditer(text):
         alias = name_key(bracket[1])
         if alias in name_keys:

@@ -3,13 +3,14 @@
 import math
 import unicodedata
 import zlib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Literal
 
 import numpy as np
 from anyio import to_thread
+from numpy.typing import NDArray
 
 from lightrag_jsonl.core.cjk import FUNCTION_CHARACTERS, has_cjk
 from lightrag_jsonl.core.patterns import pattern_of
@@ -55,55 +56,60 @@ def hash_vectors(texts: Sequence[str], dim: int) -> Vectors:
     """A unit vector for each text, shape (len(texts), dim); the first axis if it has no features."""
     vectors = np.zeros((len(texts), dim), dtype=np.float32)
     for row, text in enumerate(texts):
-        slots: list[int] = []
-        weights: list[float] = []
-        for (term, is_capitalized), count in _term_counts(text).items():
-            term_slots, term_weights = _features(term, dim, is_capitalized)
-            factor = 1 + math.log(count)
-            slots += term_slots
-            weights += [factor * weight for weight in term_weights]
-        vectors[row] = np.bincount(np.array(slots, np.int64), weights, minlength=dim)
+        counts = _term_counts(text)
+        features = [_features(term, dim, is_capitalized) for term, is_capitalized in counts]
+        if features:
+            slots, weights = map(np.concatenate, zip(*features, strict=True))
+            factors = [1 + math.log(count) for count in counts.values()]
+            sizes = [len(own_slots) for own_slots, _ in features]
+            vectors[row] = np.bincount(slots, weights * np.repeat(factors, sizes), minlength=dim)
     lengths = np.linalg.norm(vectors, axis=1)
     vectors[lengths == 0, 0] = 1.0
     lengths[lengths == 0] = 1.0
     return np.asarray(vectors / lengths[:, None], dtype=np.float32)
 
 
-def _term_counts(text: str) -> Counter[tuple[str, bool]]:
+def _term_counts(text: str) -> dict[tuple[str, bool], int]:
     """The numbers of words, bigrams and CJK characters, with whether the text capitalizes them; or of
     any characters.
     """
     capitalized = frozenset(search_terms(" ".join(_CAPITALIZED_WORD.findall(text))))
-    counts: Counter[tuple[str, bool]] = Counter()
+    counts = defaultdict[tuple[str, bool], int](int)
     for term, count in Counter(search_terms(text)).items():
         counts[term[:_LONGEST_WORD], term in capitalized] += count
         if len(term) > 1 and has_cjk(term):
             counts[term[0], False] += count
     if not counts:
         folded = unicodedata.normalize("NFKC", sanitize(text))
-        counts.update((char, False) for char in folded if char.isprintable() and char != " ")
+        characters = [char for char in folded if char.isprintable() and char != " "]
+        counts.update(Counter((char, False) for char in characters))
     return counts
 
 
-@lru_cache(2**13)  # the same words come again and again; 10 MB
-def _features(term: str, dim: int, is_capitalized: bool) -> tuple[list[int], list[float]]:
+@lru_cache(2**15)  # the same words come again and again; 20 MB
+def _features(
+    term: str, dim: int, is_capitalized: bool
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """The slots of a term's features in a vector, and the weights added there."""
     weight = _term_weight(term)
     if is_capitalized and term not in _FUNCTION_TERMS:
         weight *= _CAPITALS_FACTOR
-    features = [(term, weight)]
+    features = [term]
+    shares = [weight]
     if not has_cjk(term) and len(term) > 2:
         word = f"<{term}>"
-        pieces = [
+        features += [
             word[start : start + size]
             for size in _PIECE_LENGTHS
             for start in range(len(word) - size + 1)
         ]
-        share = weight * _PIECES_WEIGHT / math.sqrt(len(pieces))
-        features += [(piece, share) for piece in pieces]
-    hashed = [(zlib.crc32(feature.encode("utf-8")), share) for feature, share in features]
-    slots = [(value >> 1) % dim for value, _ in hashed]
-    return slots, [share if value & 1 else -share for value, share in hashed]
+        number_of_pieces = len(features) - 1
+        share = weight * _PIECES_WEIGHT / math.sqrt(number_of_pieces)
+        shares += [share] * number_of_pieces
+    hashes = [zlib.crc32(feature.encode()) for feature in features]
+    slots = np.array([(value >> 1) % dim for value in hashes])
+    signed = [share if value & 1 else -share for value, share in zip(hashes, shares, strict=True)]
+    return slots, np.array(signed)
 
 
 def _term_weight(term: str) -> float:

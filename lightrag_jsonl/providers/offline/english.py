@@ -135,11 +135,15 @@ def _names_of_run(text: str, words: Spans) -> Iterator[tuple[Spans, bool]]:
         before = texts[number - 1]
         is_title = _is_personal_title(word, after)
         is_person = number > first + 1 and texts[first].casefold() in GIVEN_NAMES
-        is_between = {
-            "for": _is_rare(before),
-            "of": has_title or (is_person and _is_rare(before) and len(before) > 1),
-            "&": is_person and after.casefold() in GIVEN_NAMES,
-        }.get(word, False)
+        match word:
+            case "for":
+                is_between = _is_rare(before)
+            case "of":
+                is_between = has_title or (is_person and _is_rare(before) and len(before) > 1)
+            case "&":
+                is_between = is_person and after.casefold() in GIVEN_NAMES
+            case _:
+                is_between = False
         if is_title or is_between:
             if first < number and (is_between or _is_rare(before)):
                 yield words[first:number], has_title
@@ -180,17 +184,23 @@ def _capitals(text: str, spans: Spans, labels: list[int]) -> _Capitals:
     first_letters = [_LETTER.search(text, start, end) for start, end in spans]
     openings = {letter.start() for letter in first_letters if letter}
     openings.update(mark.end() for mark in _OPENING_MARK.finditer(text))
-    surplus: Counter[str] = Counter()
+    written_words: list[str] = []
     pairs: set[tuple[str, str]] = set()
     for (_, end), label_end in zip(spans, labels, strict=True):
-        before = ""
+        capitalized_before = ""
         for match in _ENGLISH_WORD.finditer(text, label_end, end):
-            word = match[0] if match.start() not in openings else ""
-            if word:
-                surplus[_folded_name(word)] += 1 if word[0].isupper() else -1
-            if before[:1].isupper() and word[:1].isupper():
-                pairs.add((_folded_name(before), _folded_name(word)))
-            before = word
+            if match.start() in openings:
+                capitalized_before = ""
+                continue
+            word = match[0]
+            is_capitalized = word[0].isupper()
+            written_words.append(word)
+            if capitalized_before and is_capitalized:
+                pairs.add((_folded_name(capitalized_before), _folded_name(word)))
+            capitalized_before = word if is_capitalized else ""
+    surplus: Counter[str] = Counter()
+    for word, count in Counter(written_words).items():
+        surplus[_folded_name(word)] += count if word[0].isupper() else -count
     return _Capitals(openings, surplus, pairs)
 
 

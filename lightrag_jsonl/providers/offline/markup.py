@@ -63,6 +63,7 @@ _ENDS_CODE = ("{", "}", ";", "(", "[", "()", "],", "),", "},", "):", "==", "&&",
 _FENCE_LINE = pattern_of(r"^[ \t]*```(?P<language>.*)$", re.MULTILINE)
 _TARGET = rf"(?:{LINK_TARGET}|\[[^\[\]\n]*\])"  # of a link or a picture, in place or by name
 _MARKUP = pattern_of(
+    r"(?=[\s>.$|=~^`<!\[{-])(?:"  # first characters, for speed
     r"^[ \t]*(?:>>>|\.\.\.|\$)[ \t].*$"
     r"|^[ \t]*\.\. \S.*$(?:\n[ \t]+:.*$)*"  # directives, with their options
     r"|^(?:\|[\w-]+\| ?)+$|^([=~^-])\1{2,}[ \t]*$"
@@ -70,7 +71,7 @@ _MARKUP = pattern_of(
     rf"|(?i:{TAG})"
     r"|<!--.{0,2000}?-->"
     rf"|\[!\[[^\[\]]*\]{_TARGET}\]{_TARGET}|!\[[^\[\]]*\]{_TARGET}?"
-    r"|^[ \t]*\[[^\[\]\n]+\]:.*$",
+    r"|^[ \t]*\[[^\[\]\n]+\]:.*$)",
     re.MULTILINE,
 )
 _MARKS_OF_MARKUP = (  # every match of the pattern above but code has one of these; found much faster
@@ -79,7 +80,7 @@ _MARKS_OF_MARKUP = (  # every match of the pattern above but code has one of the
 _ADDRESS = pattern_of(
     rf"(?<=\])(?:(?=\([^()\s]){LINK_TARGET}|\[[^\[\]\n]*\])"  # of a link
     r"|\b(?:https?|ftp)://[^\s<>\"'`）)\]，。；]+|[\w.+-]{1,60}@[\w-]{1,60}\.[\w.-]{1,60}"
-    r"|\b(?:[\w-]{1,60}\.){1,4}(?:com|org|net|io|dev|edu|gov|cn)\b(?:/[^\s<>\"'`）)\]]*)?"
+    r"|\b[\w-]{1,60}\.(?:[\w-]{1,60}\.){0,3}(?:com|org|net|io|dev|edu|gov|cn)\b(?:/[^\s<>\"'`）)\]]*)?"
 )
 
 

@@ -64,10 +64,5 @@ def segmented(text: str) -> Iterator[SegmentedWord]:
         if len(word) > 1 and word.endswith(_COPULA) and not segmenter.has_word(word):
             word = word.removesuffix(_COPULA)
             tag = segmenter.tag(word)[0][1]
-        yield SegmentedWord(
-            start=start,
-            end=start + len(word),
-            text=text[start : start + len(word)],
-            tag=tag,
-            in_dictionary=segmenter.has_word(word),
-        )
+        word_end = start + len(word)
+        yield SegmentedWord(start, word_end, text[start:word_end], tag, segmenter.has_word(word))

@@ -7,7 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lightrag_jsonl.core.cjk import simplified
+from lightrag_jsonl.core.cjk import has_cjk, simplified
 from lightrag_jsonl.core.errors import LLMError
 from lightrag_jsonl.core.options import Tagger
 from lightrag_jsonl.providers.offline.phrases import Spans
@@ -39,10 +39,12 @@ def check_tagger() -> None:
 
 
 def tagged_words(text: str, spans: Spans) -> Iterator[SegmentedWord]:
-    """The words of a text, in order, read sentence by sentence; those that are names with the segmenter's tags."""
+    """The words of the sentences with Chinese characters, in order; those that are names with the segmenter's tags."""
     tagger = _loaded_tagger()
     plain = simplified(text)
     for sentence_start, sentence_end in spans:
+        if not has_cjk(plain[sentence_start:sentence_end]):
+            continue
         cuts = [*range(sentence_start, sentence_end, _LONGEST_READ), sentence_end]
         for start, end in pairwise(cuts):
             at = start
