@@ -31,7 +31,7 @@ from lightrag_jsonl.providers.offline.quoting import (
 from lightrag_jsonl.providers.offline.sentences import find_names, named_sentences
 from lightrag_jsonl.providers.offline.tagging import check_tagger, tagger_in_use
 
-RULES_VERSION = 17  # part of the extractor's name: another number means that texts are read anew
+RULES_VERSION = 18  # part of the extractor's name: another number means that texts are read anew
 _THREADS = 2  # they compute, and more of them would hold up the event loop
 _NAMES_PER_SENTENCE = 8  # that are neighbours of each other
 _PAIRS_PER_NAME = 3  # of neighbours in a text, on average
