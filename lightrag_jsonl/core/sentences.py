@@ -78,7 +78,7 @@ _TITLES = words(
     " bros op ed eds trans"
 )
 _BEFORE_NUMBERS = words(
-    "no nos vol vols fig figs p pp sec art eq ch jan feb mar apr jun jul aug sep sept oct nov dec"
+    "no nos vol vols fig figs pp sec art eq ch jan feb mar apr jun jul aug sep sept oct nov dec"
 )
 _NUMBERED = pattern_of(  # what stands before the number at the beginning of a heading or a part
     r"[\s#>*_-]*(?:(?:section|chapter|article|clause|rule|part|step|appendix|lesson|lecture|§)\s+)?",

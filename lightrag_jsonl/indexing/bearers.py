@@ -45,7 +45,12 @@ _GIVES_A_NAME = pattern_of(  # 云港大学（简称云大）; 尚恩·菲南（
     rf"|(?<=[{CJK}])\s?(?P<bracket>[（(])(?P<language>[{CJK}]{{1,3}}[语語文][：:])?\s*(?=[^\W\d_{CJK}])"
 )
 _ENDS_A_WORD = pattern_of(  # a word that opens a bracket is no bearer: 诺丁汉郡（英文简称Notts）
-    rf"(?:\A|(?<![(（])[^{CJK}\w(（]|[的在由])\Z"
+    rf"(?:\A|(?<![(（])[^{CJK}\w(（·]|[的在由])\Z"
+)
+_ENDS_A_BRACKETED_NAME = (
+    pattern_of(  # not "NASDAQ: LK", nor the first part of "Yun College, Port Yun"
+        r"[)）]|[,，](?!\s*[a-z])"
+    )
 )
 _NAME = rf"[A-ZÀ-Þ](?:[^\W{CJK}]|['’-])*+"
 _NAME_AND_WORD = pattern_of(  # "Odum came"; of "Ilse Odum came" the whole name
@@ -286,7 +291,7 @@ class _Names(Struct, frozen=True, dict=True):
             and name.may_be_short_for(longer)
             and not (
                 (name.is_full_like(longer) or (name.cjk and name.words[0] == longer.words[0]))
-                and self.stand_together(name, longer)
+                and self.are_told_apart(name, longer)
             )
             and (
                 "person" in (name.kind, longer.kind)
@@ -320,8 +325,18 @@ class _Names(Struct, frozen=True, dict=True):
         """The names that something is in, at or near: Washington is no person where a text has "in Washington"."""
         return frozenset(chain.from_iterable(map(_PLACE.findall, self.texts)))
 
-    def stand_together(self, name: NameParts, longer: NameParts) -> bool:
-        """Whether one sentence has both names, as texts tell John Adams from his son John Quincy Adams."""
+    def are_told_apart(self, name: NameParts, longer: NameParts) -> bool:
+        """Whether a text tells two names with one given name apart, as John Adams from his son John Quincy Adams: one
+        sentence has both, or somebody else of the family is named, too.
+        """
+        family = name.words[-1]
+        if any(
+            len(relative.words) > 1
+            and relative.words[-1] == family
+            and relative.words[0][0] != name.words[0][0]
+            for relative in self.by_end[family]
+        ):
+            return True
         return any(
             longer.name in text[start:end] and name.name in text[start:end].replace(longer.name, "")
             for text in self.texts
@@ -348,8 +363,8 @@ class _Names(Struct, frozen=True, dict=True):
                 if rival.is_relative or (is_given and rival.is_apart):
                     yield rival
                 continue
-            is_last = rival.words[-1] == name.words[0]
-            may_be_person = rival.kind == "person" or (not rival.kind and is_last)
+            has_word = is_given or rival.words[-1] == name.words[0]
+            may_be_person = rival.kind == "person" or (not rival.kind and has_word)
             if name.kind != "person" or may_be_person:
                 yield rival
 
@@ -460,6 +475,10 @@ def _stated_other_names(text: str, names: Mapping[str, NameParts]) -> Iterator[t
         behind = text[statement.end() : statement.end() + longest]
         aliases = [behind[:length] for length in range(len(behind), 1, -1)]
         alias = next((key for key in aliases if key in names), "")
-        following = text[statement.end() + len(alias) :][:1]
-        if alias and not following.isalnum() and not following.isspace():
+        end = statement.end() + len(alias)
+        if statement["bracket"]:
+            is_whole = _ENDS_A_BRACKETED_NAME.match(text, end) is not None
+        else:
+            is_whole = not (text[end : end + 1].isalnum() or text[end : end + 1].isspace())
+        if alias and is_whole:
             yield bearer, alias

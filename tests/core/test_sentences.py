@@ -34,3 +34,12 @@ def test_quoted_lines_are_apart_from_what_is_said_to_them() -> None:
         ">> Oil!",
         "Buy some.",
     ]
+
+
+def test_every_initial_belongs_to_a_name() -> None:
+    """P. too, which also stands for a page."""
+    text = "We met P. S. Odum. See p. 5 of it."
+    assert [text[start:end] for start, end in sentence_spans(text)] == [
+        "We met P. S. Odum.",
+        "See p. 5 of it.",
+    ]

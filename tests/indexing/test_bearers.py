@@ -189,6 +189,18 @@ def test_middle_names_are_left_out(tmp_path: Path) -> None:
     assert problems(tmp_path) == []
 
 
+def test_a_middle_name_tells_relatives_apart(tmp_path: Path) -> None:
+    """Where the document has somebody else of the family."""
+    names = ("George Odum", "George Bem Odum", "Lena Odum")
+    assert len(nodes(tmp_path, *(entity(name, kind="unknown") for name in names))) == 3
+
+
+def test_a_given_name_of_two_people_is_nobody(tmp_path: Path) -> None:
+    """Whether or not both are known to be people."""
+    records = [entity("George"), entity("George Odum"), entity("George Bello", kind="unknown")]
+    assert len(nodes(tmp_path, *records)) == 3
+
+
 def test_names_in_one_sentence_have_two_bearers(tmp_path: Path) -> None:
     """With and without a middle name, as father and son are told apart."""
     names = [entity(name) for name in ("Tobin Odum", "Tobin Bem Odum")]
@@ -206,6 +218,10 @@ def test_a_latin_name_in_brackets_is_another_name(tmp_path: Path) -> None:
     ) == {names[0]: names[1:]}
     towns = [entity(name, kind="place") for name in ("云港", "Port Yun")]
     assert nodes(tmp_path / "2", *towns, text="云港（Port Yun）很大。") == {"云港": ("Port Yun",)}
+    for number, text in enumerate(
+        ("云港（Port Yun：PY）", "云港（Port Yun, Yun Bay）", "北山·云港（Port Yun）")
+    ):
+        assert len(nodes(tmp_path / f"part-{number}", *towns, text=text)) == 2
     unknown = [entity(name, kind="unknown") for name in ("李明", "Norbix")]
     assert len(nodes(tmp_path / "3", *unknown, text="李明（Norbix）来了。")) == 2
     assert len(nodes(tmp_path / "4", *unknown, text="李明（任职：Norbix）来了。")) == 2

@@ -109,6 +109,7 @@ def test_what_something_is_for_belongs_to_its_name_and_not_to_a_place() -> None:
         ("They met Quill & Orne.", {"Quill & Orne"}),
         ("They watch Major League Baseball.", {"Major League Baseball"}),
         ("Here they are:\nClerk | Ann Lee\nQuillo | Bob Orne\n", {"Ann Lee", "Quillo", "Bob Orne"}),
+        ("They had a mill. Mr. Ruvane\nOdum sold it.", {"Ruvane Odum"}),
         ("They left the Gare du Nord for the Musée d'Orsay.", {"Gare du Nord", "Musée d'Orsay"}),
     ],
 )

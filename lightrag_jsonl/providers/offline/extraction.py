@@ -31,7 +31,7 @@ from lightrag_jsonl.providers.offline.quoting import (
 from lightrag_jsonl.providers.offline.sentences import find_names, named_sentences
 from lightrag_jsonl.providers.offline.tagging import check_tagger, tagger_in_use
 
-RULES_VERSION = 17  # part of the extractor's name: another number means that texts are read anew
+RULES_VERSION = 18  # part of the extractor's name: another number means that texts are read anew
 _THREADS = {
     "rules": 1,
     "lac": 2,

@@ -56,14 +56,17 @@ def without_name_lines(
     """The sentences in parts: each line before the last that holds a name and nothing else or is the row of a
     table, and the rest.
 
-    So a name goes on in the next line, but not from a line of nothing else: a heading, or a list.
+    So a name goes on in the next line, but not from a line of nothing else: a heading, or a list. The end of a line
+    behind another sentence is no such line.
     """
     for start, end in spans:
         part_start = line_start = start
         while (line_end := text.find("\n", line_start, end)) >= 0:
             line = text[line_start:line_end].strip()
             match = name.match(line)
-            if "|" in line or (match is not None and match.end() == len(line)):
+            before = text[text.rfind("\n", 0, line_start) + 1 : line_start]
+            is_only_name = match is not None and match.end() == len(line) and not before.strip()
+            if "|" in line or is_only_name:
                 if part_start < line_start:
                     yield part_start, line_start
                 yield line_start, line_end
