@@ -133,7 +133,8 @@ class ContextWriter(Struct, frozen=True, dict=True):
 
     def frame(self, chunk: Chunk) -> str:
         """The text around a chunk's own text: its heading, and its entries among the sources."""
-        return "\n".join([self.heading(99, chunk), *self._sources([chunk])])
+        sources = self._sources([chunk]) if chunk.id in self.context.copies else []
+        return "\n".join([self.heading(99, chunk), *sources])
 
     def headings(self) -> list[str]:
         """The first line, and the headings of all sections."""
@@ -183,7 +184,7 @@ class ContextWriter(Struct, frozen=True, dict=True):
             ["\n\n".join(passages)] if passages else [],
             list(filter(None, facts[: len(entities)])),
             list(filter(None, facts[len(entities) :])),
-            self._sources(chunks),
+            self._sources(chunks) if self.context.copies else [],
         )
         first_line, *headings = self.headings()
         texts = [
@@ -275,12 +276,13 @@ class ContextWriter(Struct, frozen=True, dict=True):
         return lines
 
     def _sources(self, chunks: Sequence[Chunk]) -> list[str]:
-        """A line for each document: its title, and the numbers of its chunks, also of those that are
-        shown as chunks of another document.
+        """A line for each document that has a passage in common with another one: its title, and the numbers
+        of such passages. A heading names one document only.
         """
         numbers_by_document: dict[str, list[str]] = {}
         for number, chunk in enumerate(chunks, 1):
-            for document_id in (chunk.document_id, *self.context.copies.get(chunk.id, ())):
+            copies = self.context.copies.get(chunk.id, ())
+            for document_id in (chunk.document_id, *copies) if copies else ():
                 numbers_by_document.setdefault(document_id, []).append(f"[{number}]")
         return [
             f"- {self._title(document_id)}{self.words.colon}{''.join(numbers)}"
