@@ -146,9 +146,8 @@ class ContextSelection:
         self._entities: dict[int, Line[Entity]] = {}  # the selected ones by rank
         self._relations: dict[int, Line[Relation]] = {}
         self._line_texts: set[str] = set()  # of descriptions, in the selected lines
-        self._labels = {
-            bare_text(line) for chunk in chunks for line in LABEL_LINE.findall(chunk.text)
-        }
+        texts = "\n".join([chunk.text for chunk in chunks])
+        self._labels = frozenset(map(bare_text, LABEL_LINE.findall(texts)))
         self._number_tokens = tokenizer.count(ITEM_NUMBER) + JOINT
         self._select()
         self.entity_lines = [self._entities[rank] for rank in sorted(self._entities)]
@@ -253,8 +252,8 @@ class ContextSelection:
         passages: Mapping[str, Sequence[str]],
     ) -> int:
         """Add a line for each fact that still fits into a room and says anything, by rank; returns the tokens
-        of the new lines. No line repeats the passages or the texts of another line. Beside passages, the
-        line of an entity with nothing but its name is empty.
+        of the new lines. No line repeats the passages or the texts of another line. The line of an
+        entity is empty with nothing but its name beside passages, or its type beside one that it is from.
         """
         total = 0
         for rank, fact in facts.items():
@@ -268,8 +267,10 @@ class ContextSelection:
             if not description and isinstance(fact, Relation) and is_unstated(fact):
                 continue
             line = self._line(fact, texts, description)
-            if passages and isinstance(fact, Entity) and line.text == safe_line(fact.name):
-                line = Line(fact, description, "", 0)
+            if isinstance(fact, Entity) and not (description or fact.aliases or fact.attributes):
+                is_seen = not passages.keys().isdisjoint(fact.chunk_ids)
+                if is_seen or (passages and line.text == safe_line(fact.name)):
+                    line = Line(fact, description, "", 0)
             if total + line.tokens <= room:
                 selected[rank] = line
                 total += line.tokens
@@ -297,8 +298,8 @@ class ContextSelection:
         None if it is not worth its heading.
         """
         text = self._tokenizer.truncate(chunk.text, limit) if limit >= LEAST_PASSAGE else ""
-        ends = [end for _, end in sentence_spans(text)[:-1]]  # the last sentence was cut
-        end = max(ends, default=0)
+        whole_sentences = sentence_spans(text)[:-1]  # the last one was cut
+        end = whole_sentences[-1][1] if whole_sentences else 0
         if end and self._tokenizer.count(text[:end]) >= LEAST_PASSAGE:
             text = text[:end]
         if not text.strip():

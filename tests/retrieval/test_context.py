@@ -298,7 +298,7 @@ def test_a_fact_that_took_a_place_does_not_repeat_the_passages_shown_at_last() -
     )
     context = fitted(what, QueryParam(max_total_tokens=1_000, chunk_share=0.2))
     assert context.chunks[-1].text == later and context.prompt.count(later) == 1
-    assert "\n[6] Olga (person)" in context.prompt
+    assert context.entities[0].name == "Olga" and "Olga (person)" not in context.prompt
 
 
 @pytest.mark.parametrize(
@@ -353,13 +353,19 @@ def test_a_label_states_nothing() -> None:
 
 
 def test_an_entity_with_nothing_but_a_name_stays_but_has_no_line_beside_passages() -> None:
-    """Its number stays, too, so that all numbers are those of the items; alone, a name is shown."""
+    """Nor has one with a type beside a passage that it is from. Its number stays, too, so that all numbers are
+    those of the items; alone, a name is shown.
+    """
     named = Entity("Ash", "", "Ash fled.", ("c0",))
     told = Entity("Owen", "", "Owen is a miller.", ("c9",))
+    typed = Entity("Cy", "miller", "", ("c0",))
+    others = (replace(typed, chunk_ids=("c9",)), replace(typed, attributes=(("age", "9"),)))
     what = Context(entities=(named, told), chunks=(chunk(0, "Ash fled. Owen stayed."),))
     context = fitted(what)
     assert [entity.name for entity in context.entities] == ["Ash", "Owen"]
     assert " Entities:\n[3] Owen: Owen is a miller." in context.prompt
+    prompt = fitted(replace(what, entities=(typed, *others))).prompt
+    assert prompt.endswith(" Entities:\n[3] Cy (miller)\n[4] Cy (miller; age: 9)")
     only_names = fitted(replace(what, entities=(named,)))
     assert only_names.entities and "Entities" not in only_names.prompt
     assert fitted(Context(entities=(Entity("Ash", "", ""),))).prompt.endswith("[1] Ash")
