@@ -350,8 +350,7 @@ def context_mark(context: Context, secret: str) -> str:
         (relation.source + relation.target, relation.description) for relation in context.relations
     ]
     chunk_ids = [chunk.id for chunk in context.chunks]
-    text = repr((context.question, chunk_ids, facts))
-    data = text.encode("utf-8", "backslashreplace")
+    data = repr((context.question, chunk_ids, facts)).encode("utf-8", "backslashreplace")
     return hmac.new(secret.encode(), data, "sha256").hexdigest()[:MARK_LENGTH]
 
 

@@ -71,9 +71,7 @@ class ContextWriter(Struct, frozen=True, dict=True):
 
     def entity(self, entity: Entity, description: str) -> str:
         """An entity on one line: name, type, other names, statements with a value, description."""
-        remarks: list[str] = []
-        if entity.type and entity.type != UNKNOWN_TYPE:
-            remarks.append(entity.type)
+        remarks = [entity.type] if entity.type not in ("", UNKNOWN_TYPE) else []
         aliases = other_names(entity)
         if aliases:
             remarks.append(self.words.also_called.format(self.words.keyword_comma.join(aliases)))
