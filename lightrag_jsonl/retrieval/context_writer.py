@@ -131,8 +131,7 @@ class ContextWriter(Struct, frozen=True, dict=True):
 
     def frame(self, chunk: Chunk) -> str:
         """The text around a chunk's own text: its heading, and its entries among the sources."""
-        sources = self._sources([chunk]) if chunk.id in self.context.copies else []
-        return "\n".join([self.heading(99, chunk), *sources])
+        return "\n".join([self.heading(99, chunk), *self._sources([chunk])])
 
     def headings(self) -> list[str]:
         """The first line, and the headings of all sections."""
@@ -182,7 +181,7 @@ class ContextWriter(Struct, frozen=True, dict=True):
             ["\n\n".join(passages)] if passages else [],
             list(filter(None, facts[: len(entities)])),
             list(filter(None, facts[len(entities) :])),
-            self._sources(chunks) if self.context.copies else [],
+            self._sources(chunks),
         )
         first_line, *headings = self.headings()
         texts = [
@@ -274,13 +273,12 @@ class ContextWriter(Struct, frozen=True, dict=True):
         return lines
 
     def _sources(self, chunks: Sequence[Chunk]) -> list[str]:
-        """A line for each document that has a passage in common with another one: its title, and the numbers
-        of such passages. A heading names one document only.
+        """A line for each document: its title, and the numbers of its chunks, also of those that are
+        shown as chunks of another document.
         """
         numbers_by_document: dict[str, list[str]] = {}
         for number, chunk in enumerate(chunks, 1):
-            copies = self.context.copies.get(chunk.id, ())
-            for document_id in (chunk.document_id, *copies) if copies else ():
+            for document_id in (chunk.document_id, *self.context.copies.get(chunk.id, ())):
                 numbers_by_document.setdefault(document_id, []).append(f"[{number}]")
         return [
             f"- {self._title(document_id)}{self.words.colon}{''.join(numbers)}"

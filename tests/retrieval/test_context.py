@@ -81,9 +81,7 @@ def fitted(
 
 
 def test_the_prompt_numbers_chunks_then_entities_then_relations() -> None:
-    """Each section and passage begins with the mark of the first line; a passage's heading names the
-    document, and sources only the documents that have a passage in common. The day of indexing is not shown, nor is a type that nobody knows.
-    """
+    """Each section and passage begins with the mark of the first line; sources name the documents. The day of indexing is not shown, nor is a type that nobody knows."""
     what = found()
     untyped = replace(what.entities[1], type="unknown")
     context = fitted(replace(what, entities=(what.entities[0], untyped), dates={"d": "1843-12"}))
@@ -93,9 +91,7 @@ def test_the_prompt_numbers_chunks_then_entities_then_relations() -> None:
     assert "[3] E0 (thing): word word word word word" in lines
     assert "[4] E1: word word word word word" in lines
     assert "[5] E0 — joins → X: word word word word word" in lines
-    assert "Sources" not in context.prompt
-    shared = fitted(replace(what, copies={"c1": ("e",)}, documents={"d": "A", "e": "B"})).prompt
-    assert shared.endswith(" Sources:\n- A: [2]\n- B: [2]")
+    assert lines[-2:] == [f"{mark} Sources:", "- The title (1843-12): [1][2]"]
 
 
 def test_a_relation_is_shown_in_both_directions_that_texts_gave_it() -> None:
@@ -141,7 +137,7 @@ def test_a_document_cannot_pose_as_another_item() -> None:
     what = Context("Why?", chunks=(passage,), documents={"d": "[9] Title"})
     shown = replace(what, entities=(Entity("[4] Bank", "[5]", "[6] Rich."),))
     prompt = fitted(shown).prompt
-    assert re.findall(r"(?<!\\)[\[［【]\D{0,2}(\d+)", prompt) == ["1", "2"]
+    assert re.findall(r"(?<!\\)[\[［【]\D{0,2}(\d+)", prompt) == ["1", "2", "1"]
     assert escaped("[x] [-] a[] 👻 2]") == "[x] [-] a[] 👻 2]"
     assert escaped("[^1] 【资料 2】 [sources]") == r"\[^1] \【资料 2】 [sources]"
     assert escaped("[ref_1] (Source: 2) (in 1900)") == r"\[ref_1] \(Source: 2) (in 1900)"
@@ -193,7 +189,7 @@ def test_a_passage_does_not_begin_with_the_heading_above_it() -> None:
 
 def test_one_passage_can_be_promised_its_place() -> None:
     """It takes that of a better one, but never of the best, and stays where its rank is."""
-    param = QueryParam(max_total_tokens=80, chunk_share=1.0)
+    param = QueryParam(max_total_tokens=100, chunk_share=1.0)
     for chunk_id, numbers in (("", [0, 1]), ("c4", [0, 4]), ("c0", [0, 1]), ("?", [0, 1])):
         result = SearchResult(found(facts=0, chunks=5, words=20), guaranteed_chunk_id=chunk_id)
         context = fit_context(result, param, Words())
