@@ -21,7 +21,7 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
     """
     spans = []
     start = 0
-    for end in sentence_ends(text):
+    for end in _sentence_ends(text):
         if piece := text[start:end].strip():
             first = text.index(piece[0], start)
             spans.append((first, first + len(piece)))
@@ -90,8 +90,7 @@ _STARTERS = words(
 )
 
 
-def sentence_ends(text: str) -> Iterator[int]:
-    """Where the sentences end, one after the other; `sentence_spans` tells what ends a sentence."""
+def _sentence_ends(text: str) -> Iterator[int]:
     start = 0
     quotes = 0
     counted = 0  # the characters whose quotes are counted

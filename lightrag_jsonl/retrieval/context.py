@@ -2,8 +2,10 @@
 
 import hmac
 import itertools
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
+from functools import lru_cache, partial
 from typing import Generic
 
 from msgspec import Struct
@@ -12,14 +14,16 @@ from lightrag_jsonl.core.answers import Context, Dropped
 from lightrag_jsonl.core.languages import FIXED_WORDS, known_language
 from lightrag_jsonl.core.names import nfkc_casefold
 from lightrag_jsonl.core.options import QueryParam
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.protocols import Tokenizer
-from lightrag_jsonl.core.sentences import sentence_ends, sentence_spans
+from lightrag_jsonl.core.sentences import sentence_spans
 from lightrag_jsonl.core.types import Chunk, Entity, Relation
 from lightrag_jsonl.retrieval.context_writer import (
     ContextWriter,
     as_sentences,
     escaped,
     is_unstated,
+    safe_line,
 )
 from lightrag_jsonl.retrieval.excerpts import content_stems
 from lightrag_jsonl.retrieval.task import Fact, SearchResult
@@ -30,6 +34,11 @@ LEAST_PASSAGE = 48  # tokens; a shorter beginning of a passage is not worth its 
 JOINT = 2  # tokens that may be added by joining an item to the text before it
 ITEM_NUMBER = "[99]"  # before each item
 MARK_LENGTH = 8  # hex digits
+_LINK_TARGET = pattern_of(r"\]\([^()\n]*(?:\([^()\n]*\)[^()\n]*)?\)")
+_NO_MARKS = str.maketrans("", "", "[]`*_#|>-+•")  # of Markdown, in words, too
+LABEL_LINE = pattern_of(  # of Markdown: a heading, or nothing but a link in a list
+    r"^(?:#{1,6} .+|[ \t]*[-*+] \[[^\[\]\n]+\]\([^()\s]*\))$", re.MULTILINE
+)
 REDUCED = 0.9  # if a selection was too long, the next one has at most this share of its budgets
 
 
@@ -42,13 +51,6 @@ class Line(Struct, Generic[Fact], frozen=True):
     description: str
     text: str
     tokens: int
-
-
-class Passage(Struct, frozen=True):
-    """A chunk as it will be in the prompt; `letters` is the text without white space."""
-
-    heading: str
-    letters: str
 
 
 def fit_context(
@@ -79,9 +81,8 @@ def fit_context(
             [line.text for line in selection.relation_lines],
             selection.chunks,
         )
-        tokens = selection.tokens
-        if not (prompt and getattr(tokenizer, "additive", False)):
-            tokens = tokenizer.count(prompt) if prompt else 0
+        is_additive = getattr(tokenizer, "additive", False)
+        tokens = selection.tokens if prompt and is_additive else tokenizer.count(prompt)
         if tokens <= limit:
             break
         share *= min(REDUCED, limit / tokens)
@@ -145,33 +146,33 @@ class ContextSelection:
         self._entities: dict[int, Line[Entity]] = {}  # the selected ones by rank
         self._relations: dict[int, Line[Relation]] = {}
         self._line_texts: set[str] = set()  # of descriptions, in the selected lines
+        texts = "\n".join([chunk.text for chunk in chunks])
+        self._labels = frozenset(map(bare_text, LABEL_LINE.findall(texts)))
         self._number_tokens = tokenizer.count(ITEM_NUMBER) + JOINT
         self._select()
         self.entity_lines = [self._entities[rank] for rank in sorted(self._entities)]
         self.relation_lines = [self._relations[rank] for rank in sorted(self._relations)]
 
     def _select(self) -> None:
-        """Select chunks and facts."""
+        """Select chunks and facts: those facts first that take the place of passages, as far as the other
+        passages do not say the same.
+        """
         headings = self._tokenizer.count("\n\n".join(self._writer.headings()))
         room = self._total - headings
-        fact_tokens = 0
-        if self._context.entities or self._context.relations:
-            certain_chunks, _ = self._passages(self._promised)
-            entities, relations = self._telling_facts(certain_chunks)
-            fact_tokens = self._add_facts(
-                entities, relations, certain_chunks, room - self._promised
-            )
+        all_entities = dict(enumerate(self._context.entities))
+        all_relations = dict(enumerate(self._context.relations))
+        certain_chunks, _ = self._passages(self._promised)
+        entities, relations = self._telling_facts(certain_chunks)
+        fact_tokens = self._add_facts(entities, relations, certain_chunks, room - self._promised)
         chunks, chunk_tokens = self._passages(room - fact_tokens)
         self.chunks = [without_shared_end(chunk, chunks) for chunk in chunks]
         chunk_tokens -= sum(chunk.tokens for chunk in chunks)
         chunk_tokens += sum(chunk.tokens for chunk in self.chunks)
-        left_room = room - fact_tokens - chunk_tokens
-        fact_tokens += self._add_facts(
-            dict(enumerate(self._context.entities)),
-            dict(enumerate(self._context.relations)),
-            self.chunks,
-            left_room,
-        )
+        for selected in (self._entities, self._relations, self._line_texts):
+            selected.clear()
+        room -= chunk_tokens
+        fact_tokens = self._add_facts(entities, relations, self.chunks, room)
+        fact_tokens += self._add_facts(all_entities, all_relations, self.chunks, room - fact_tokens)
         self.tokens = headings + chunk_tokens + fact_tokens
 
     def _telling_facts(
@@ -206,7 +207,7 @@ class ContextSelection:
         if not (entities or relations):
             return 0
         passages = {
-            chunk.id: Passage(self._writer.heading(0, chunk), without_spaces(chunk.text))
+            chunk.id: [self._writer.heading(0, chunk), *map(bare_text, chunk.text.split("\n"))]
             for chunk in chunks
         }
         entity_room = self._entity_budget - sum(line.tokens for line in self._entities.values())
@@ -248,10 +249,11 @@ class ContextSelection:
         selected: dict[int, Line[Fact]],
         facts: Mapping[int, Fact],
         room: int,
-        passages: Mapping[str, Passage],
+        passages: Mapping[str, Sequence[str]],
     ) -> int:
         """Add a line for each fact that still fits into a room and says anything, by rank; returns the tokens
-        of the new lines. No line repeats the passages or the texts of another line.
+        of the new lines. No line repeats the passages or the texts of another line. The line of an
+        entity is empty with nothing but its name beside passages, or its type beside one that it is from.
         """
         total = 0
         for rank, fact in facts.items():
@@ -259,12 +261,16 @@ class ContextSelection:
                 continue
             if total + self._number_tokens > room:
                 break
-            new_description = without_repetition(fact, passages, self._line_texts)
+            new_description = without_repetition(fact, passages, self._labels, self._line_texts)
             texts = self._writer.relevant_texts(fact, new_description)
             description = as_sentences(texts)
             if not description and isinstance(fact, Relation) and is_unstated(fact):
                 continue
             line = self._line(fact, texts, description)
+            if isinstance(fact, Entity) and not (description or fact.aliases or fact.attributes):
+                is_seen = not passages.keys().isdisjoint(fact.chunk_ids)
+                if is_seen or (passages and line.text == safe_line(fact.name)):
+                    line = Line(fact, description, "", 0)
             if total + line.tokens <= room:
                 selected[rank] = line
                 total += line.tokens
@@ -292,13 +298,8 @@ class ContextSelection:
         None if it is not worth its heading.
         """
         text = self._tokenizer.truncate(chunk.text, limit) if limit >= LEAST_PASSAGE else ""
-        paragraph = (
-            text.rstrip().rfind("\n\n") + 1
-        )  # the beginning of the last one; it ends a sentence
-        ends = [
-            end for _, end in sentence_spans(text[paragraph:])[:-1]
-        ]  # the last sentence was cut
-        end = paragraph + ends[-1] if ends else len(text[:paragraph].rstrip())
+        whole_sentences = sentence_spans(text)[:-1]  # the last one was cut
+        end = whole_sentences[-1][1] if whole_sentences else 0
         if end and self._tokenizer.count(text[:end]) >= LEAST_PASSAGE:
             text = text[:end]
         if not text.strip():
@@ -320,14 +321,17 @@ def _has_stem(fact: Entity | Relation, stems: Collection[str]) -> bool:
 
 
 def without_shared_end(chunk: Chunk, chunks: Iterable[Chunk]) -> Chunk:
-    """A chunk up to the end of the sentence in which the next chunk of the page begins, if that is shown."""
+    """A chunk up to where the next chunk of the page begins, if that is shown, or to the end of the
+    sentence that the next one begins in.
+    """
     for following in chunks:
         is_same_page = (chunk.document_id, chunk.page) == (following.document_id, following.page)
         if is_same_page and chunk.start < following.start < chunk.end <= following.end:
             shared_start = following.start - chunk.start
-            shared_text = chunk.text[shared_start:]
-            beginnings = (shared_text[:end].rstrip() for end in sentence_ends(shared_text))
-            text = chunk.text[:shared_start] + next(filter(None, beginnings), "")
+            paragraph_start = max(chunk.text.rfind("\n\n", 0, shared_start), 0)
+            spans = sentence_spans(chunk.text[paragraph_start:])
+            ends = [end for start, end in spans if paragraph_start + start < shared_start]
+            text = chunk.text[: paragraph_start + ends[-1] if ends else shared_start]
             tokens = chunk.tokens * len(text) // len(chunk.text)
             return replace(chunk, text=text, end=chunk.start + len(text), tokens=tokens)
     return chunk
@@ -348,8 +352,7 @@ def context_mark(context: Context, secret: str) -> str:
         (relation.source + relation.target, relation.description) for relation in context.relations
     ]
     chunk_ids = [chunk.id for chunk in context.chunks]
-    text = repr((context.question, chunk_ids, facts))
-    data = text.encode("utf-8", "backslashreplace")
+    data = repr((context.question, chunk_ids, facts)).encode("utf-8", "backslashreplace")
     return hmac.new(secret.encode(), data, "sha256").hexdigest()[:MARK_LENGTH]
 
 
@@ -357,59 +360,70 @@ def context_mark(context: Context, secret: str) -> str:
 
 
 def without_repetition(
-    fact: Entity | Relation, passages: Mapping[str, Passage], line_texts: Collection[str]
+    fact: Entity | Relation,
+    passages: Mapping[str, Sequence[str]],
+    labels: Collection[str],
+    line_texts: Collection[str],
 ) -> str:
-    """The description of a fact without the sentences of the passages (by id of chunk) that the fact is from,
-    and without the texts of other lines that have the names of the fact.
+    """The description of a fact without the sentences of the passages that the fact is from (by id of chunk, the
+    heading and the bare lines), without labels, which state nothing, and without the texts of other lines that have the names of
+    the fact.
     """
     names = (fact.name,) if isinstance(fact, Entity) else (fact.source, fact.target)
     texts = [
         text
         for text in fact.description.split("\n")
-        if text not in line_texts or not all(name in text for name in names)
+        if not (text in line_texts and all(name in text for name in names))
+        and bare_text(text) not in labels
     ]
-    description = "\n".join(texts)
     own_passages = [passages[id] for id in fact.chunk_ids if id in passages]
-    return _without_sentences_of(own_passages, description, names) if own_passages else description
+    return "\n".join(_without_sentences_of(own_passages, texts, names) if own_passages else texts)
 
 
 def _without_sentences_of(
-    passages: Sequence[Passage], description: str, names: Sequence[str]
-) -> str:
-    """A description without the sentences of the passages; the whole description if a name occurs
-    neither in the sentences to leave out nor in the headings of the passages.
+    passages: Sequence[Sequence[str]], texts: Sequence[str], names: Sequence[str]
+) -> Sequence[str]:
+    """The texts of a description without the sentences of the passages; the texts as they are if a name
+    occurs neither in the sentences to leave out nor in the headings of the passages.
 
-    White space does not count: a sentence of several lines, or with a heading in front, is on one line in
-    a description.
+    Neither marks nor white space count: a sentence of several lines, or with a heading in front, is on
+    one line in a description.
     """
-    lines: list[list[str]] = []  # the sentences of each line, each with the white space before it
+    lines = list(itertools.chain(*[[*lines, "\n"] for _, *lines in passages]))
+    letters = "".join(lines)
+    borders = {0, *itertools.accumulate(map(len, lines))}
+    stands_whole = partial(_stands_whole, letters=letters, borders=borders, names=names)
+    sentences_by_text: list[list[str]] = []  # each sentence with the white space before it
     repeated: set[str] = set()
-    letters = "\n".join([passage.letters for passage in passages])
-    for line in description.split("\n"):
-        if _stands_whole(line, letters):  # as most lines are, whole
-            repeated.add(line)
-            lines.append([line])
-            continue
-        ends = [0, *[end for _, end in sentence_spans(line)]]
-        sentences = [line[start:end] for start, end in itertools.pairwise(ends)]
-        repeated.update([sentence for sentence in sentences if _stands_whole(sentence, letters)])
-        lines.append(sentences)
-    visible_text = "\n".join([*repeated, *[passage.heading for passage in passages]])
-    if not repeated or not all(name in visible_text for name in names):
-        return description
-    new_lines = [
-        "".join([sentence for sentence in line if sentence not in repeated]).strip()
-        for line in lines
+    for text in texts:
+        spans = [(0, len(text))] if stands_whole(text) else sentence_spans(text)  # most are whole
+        ends = [0, *[end for _, end in spans]]
+        sentences = [text[start:end] for start, end in itertools.pairwise(ends)]
+        repeated.update(filter(stands_whole, sentences))
+        sentences_by_text.append(sentences)
+    visible_text = "\n".join([*repeated, *[heading for heading, *_ in passages]]).casefold()
+    if not repeated or not all(name.casefold() in visible_text for name in names):
+        return texts
+    new_texts = [
+        "".join([sentence for sentence in sentences if sentence not in repeated]).strip()
+        for sentences in sentences_by_text
     ]
-    return "\n".join(filter(None, new_lines))
+    return list(filter(None, new_texts))
 
 
-def _stands_whole(text: str, letters: str) -> bool:
-    """Whether a text is a whole sentence, or several, of one of the passages with these letters."""
-    sentence = without_spaces(text)
-    return bool(sentence) and not sentence[-1].isalnum() and sentence in letters
+def _stands_whole(text: str, *, letters: str, borders: Set[int], names: Sequence[str]) -> bool:
+    """Whether a text is a whole sentence of passages, or several, or whole lines with a name. The `letters`
+    are those of the passages, where lines end at the `borders`.
+    """
+    sentence = bare_text(text).strip("…")
+    if not sentence or sentence not in letters:
+        return False
+    start = letters.index(sentence)
+    is_line = {start, start + len(sentence)} <= borders and any(name in text for name in names)
+    return is_line or text.endswith("…") or not sentence[-1].isalnum()
 
 
-def without_spaces(text: str) -> str:
-    """The text without white space."""
-    return "".join(text.split())
+@lru_cache(10_000)  # questions read the same passages again and again
+def bare_text(text: str) -> str:
+    """A text without marks, targets of links and white space, to compare texts by what they say."""
+    return "".join(_LINK_TARGET.sub("", text).translate(_NO_MARKS).split())

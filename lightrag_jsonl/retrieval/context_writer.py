@@ -7,13 +7,12 @@ from msgspec import Struct
 
 from lightrag_jsonl.core.answers import Community, CommunityReport, Context
 from lightrag_jsonl.core.citation_markers import CITATION_LABEL, SOURCE_LABEL
-from lightrag_jsonl.core.cjk import has_cjk
 from lightrag_jsonl.core.display import without_marks
 from lightrag_jsonl.core.languages import (
     FIXED_WORDS,
     STATING_NOTHING,
     FixedWords,
-    Language,
+    written_in,
 )
 from lightrag_jsonl.core.names import name_key, nfkc_casefold
 from lightrag_jsonl.core.patterns import pattern_of
@@ -72,9 +71,7 @@ class ContextWriter(Struct, frozen=True, dict=True):
 
     def entity(self, entity: Entity, description: str) -> str:
         """An entity on one line: name, type, other names, statements with a value, description."""
-        remarks: list[str] = []
-        if entity.type and entity.type != UNKNOWN_TYPE:
-            remarks.append(entity.type)
+        remarks = [entity.type] if entity.type not in ("", UNKNOWN_TYPE) else []
         aliases = other_names(entity)
         if aliases:
             remarks.append(self.words.also_called.format(self.words.keyword_comma.join(aliases)))
@@ -133,12 +130,8 @@ class ContextWriter(Struct, frozen=True, dict=True):
         return bool(terms) and self._question_terms.issuperset(terms)
 
     def frame(self, chunk: Chunk) -> str:
-        """The text around a chunk's own text: its heading, and its entry among the sources."""
-        sources = [
-            f"- {self._title(document_id)}{self.words.colon}[99]"
-            for document_id in self._documents_of(chunk)
-        ]
-        return "\n".join([self.heading(99, chunk), *sources])
+        """The text around a chunk's own text: its heading, and its entries among the sources."""
+        return "\n".join([self.heading(99, chunk), *self._sources([chunk])])
 
     def headings(self) -> list[str]:
         """The first line, and the headings of all sections."""
@@ -160,33 +153,34 @@ class ContextWriter(Struct, frozen=True, dict=True):
     def _place(self, chunk: Chunk) -> str:
         """The title, date, heading path and page of a chunk."""
         parts = (self._title(chunk.document_id), self._section(chunk))
-        return self.words.comma.join(filter(None, dict.fromkeys(parts)))
+        return self.words.comma.join(filter(None, parts))
 
     def _section(self, chunk: Chunk) -> str:
-        """The heading path and page of a chunk."""
-        page = ""
-        if chunk.document_id in self.context.paged:
-            page = self.words.page.format(chunk.page)
+        """The heading path below the title, and the page of a chunk."""
+        is_paged = chunk.document_id in self.context.paged
+        page = self.words.page.format(chunk.page) if is_paged else ""
         heading = chunk.heading.removeprefix(f"{chunk.title}{HEADING_SEPARATOR}")
-        parts = (_shown_label(heading), page)
+        parts = (_shown_label(heading) if heading != chunk.title else "", page)
         return self.words.comma.join(filter(None, parts))
 
     def text(
         self, entities: Sequence[str], relations: Sequence[str], chunks: Sequence[Chunk]
     ) -> str:
-        """The complete text, from lines and chunks; a section without items has no heading."""
-        facts = [
-            f"[{number}] {line}"
-            for number, line in enumerate([*entities, *relations], len(chunks) + 1)
-        ]
+        """The complete text, from lines and chunks; an item with an empty line has a number and is not
+        shown, and a section without items has no heading.
+        """
         passages = [
             f"{self.heading(number, chunk)}\n{self._passage(chunk)}"
             for number, chunk in enumerate(chunks, 1)
         ]
+        facts = [
+            f"[{number}] {line}" if line else ""
+            for number, line in enumerate([*entities, *relations], len(chunks) + 1)
+        ]
         sections = (
-            passages,
-            facts[: len(entities)],
-            facts[len(entities) :],
+            ["\n\n".join(passages)] if passages else [],
+            list(filter(None, facts[: len(entities)])),
+            list(filter(None, facts[len(entities) :])),
             self._sources(chunks),
         )
         first_line, *headings = self.headings()
@@ -198,9 +192,17 @@ class ContextWriter(Struct, frozen=True, dict=True):
         return "\n\n".join([first_line, *texts]) if texts else ""
 
     def _passage(self, chunk: Chunk) -> str:
-        """The text of a chunk, with an ellipsis for what did not hold at the time asked about."""
-        text = escaped(chunk.text)
-        return _GAP.sub(f" {ELLIPSIS} ", text).strip() if self.context.as_of else text
+        """The text of a chunk without the heading that stands above it already, with an ellipsis for what
+        did not hold at the time asked about.
+        """
+        text = escaped(chunk.text).strip("\n")
+        if self.context.as_of:
+            text = _GAP.sub(f" {ELLIPSIS} ", text).strip()
+        first_line, _, body = text.partition("\n")
+        title = self.context.documents.get(chunk.document_id, "")
+        headings = (title, chunk.heading.rpartition(HEADING_SEPARATOR)[2])
+        is_heading = plain_statement(first_line) in filter(None, map(plain_statement, headings))
+        return body.strip("\n") if is_heading and body.strip() else text
 
     def overview_headings(self) -> list[str]:
         """The first line, and the headings of both sections of an overview."""
@@ -274,19 +276,14 @@ class ContextWriter(Struct, frozen=True, dict=True):
         """A line for each document: its title, and the numbers of its chunks, also of those that are
         shown as chunks of another document.
         """
-        numbers_by_document: dict[str, str] = {}
+        numbers_by_document: dict[str, list[str]] = {}
         for number, chunk in enumerate(chunks, 1):
-            for document_id in self._documents_of(chunk):
-                numbers = numbers_by_document.get(document_id, "")
-                numbers_by_document[document_id] = f"{numbers}[{number}]"
+            for document_id in (chunk.document_id, *self.context.copies.get(chunk.id, ())):
+                numbers_by_document.setdefault(document_id, []).append(f"[{number}]")
         return [
-            f"- {self._title(document_id)}{self.words.colon}{numbers}"
+            f"- {self._title(document_id)}{self.words.colon}{''.join(numbers)}"
             for document_id, numbers in numbers_by_document.items()
         ]
-
-    def _documents_of(self, chunk: Chunk) -> tuple[str, ...]:
-        """The ids of the documents that have a passage; the chunk's own first."""
-        return chunk.document_id, *self.context.copies.get(chunk.id, ())
 
     def _predicate(self, keywords: Sequence[str]) -> str:
         """The keywords of one direction; of many, those first that have words of the question."""
@@ -350,7 +347,7 @@ def as_sentences(texts: Sequence[str]) -> str:
     sentences: list[str] = []
     for text in complete_texts[:-1]:
         bare = text.rstrip(_CLOSING_MARKS)
-        language: Language = "zh" if has_cjk(bare.rstrip(_ENDING_MARKS)[-1:]) else "en"
+        language = written_in(bare, "en")
         full_stop = FIXED_WORDS[language].full_stop
         if bare.endswith(tuple(_ENDING_MARKS)):
             full_stop = " " if language == "en" else ""
@@ -378,7 +375,7 @@ def new_statements(fact: Entity | Relation, description: str) -> list[str]:
         return []
     stated = set(_own_names_and_triples(fact))
     texts = dict.fromkeys(description.split("\n"))  # what was left of two may be the same
-    return [text for text in texts if _bare_words(text) not in stated]
+    return [text for text in texts if _bare_words(plain_statement(text)) not in stated]
 
 
 def _own_names_and_triples(fact: Entity | Relation) -> Iterator[str]:
@@ -389,12 +386,10 @@ def _own_names_and_triples(fact: Entity | Relation) -> Iterator[str]:
     source_words = _bare_words(fact.source)
     target_words = _bare_words(fact.target)
     yield from (source_words, target_words)
-    predicates = [_bare_words(keyword) for keyword in fact.keywords]
-    for predicate in (*predicates, "".join(predicates)):
-        yield source_words + predicate + target_words
-    predicates = [_bare_words(keyword) for keyword in fact.reverse_keywords]
-    for predicate in (*predicates, "".join(predicates)):
-        yield target_words + predicate + source_words
+    for keyword in (*fact.keywords, " ".join(fact.keywords)):
+        yield source_words + _bare_words(keyword) + target_words
+    for keyword in (*fact.reverse_keywords, " ".join(fact.reverse_keywords)):
+        yield target_words + _bare_words(keyword) + source_words
 
 
 @lru_cache(5_000)  # the statements about a hub are looked at for many questions

@@ -89,7 +89,9 @@ class Recorder(QueryObserver):
             edge = self._edges[relation.source, relation.target]
             reason = selection.reasons.get((relation.source, relation.target))
             selected_edges.append(SelectedEdge(edge, reason, None if reason else edge.score))
-        items = tuple(numbered_items(context, self._edges))
+        prompt = context.prompt  # in which an entity of which nothing is said has no line
+        items = numbered_items(context, self._edges)
+        items = [item for item in items if item.kind != "entity" or f"\n[{item.number}] " in prompt]
         retrieved = self._retrieved if MODES[context.mode].chunks else ()
         chunk_ids = [item.id for item in items if item.kind == "chunk" and item.id in retrieved]
         await self._record(
@@ -98,7 +100,7 @@ class Recorder(QueryObserver):
                 method=selection.method,
                 selected=tuple(selected_edges),
                 selected_chunks=tuple(chunk_ids),
-                shown=items,
+                shown=tuple(items),
                 rejections=selection.rejections,
                 fallback=selection.fallback,
                 selection_error=selection.error,

@@ -81,9 +81,7 @@ def fitted(
 
 
 def test_the_prompt_numbers_chunks_then_entities_then_relations() -> None:
-    """Each section and passage begins with the mark of the first line; sources name the documents.
-    The day of indexing is not shown, nor is a type that nobody knows.
-    """
+    """Each section and passage begins with the mark of the first line; sources name the documents. The day of indexing is not shown, nor is a type that nobody knows."""
     what = found()
     untyped = replace(what.entities[1], type="unknown")
     context = fitted(replace(what, entities=(what.entities[0], untyped), dates={"d": "1843-12"}))
@@ -168,6 +166,27 @@ def test_a_passage_stands_under_its_headings() -> None:
     assert "[1] The title, Report › The costs:\nword" in fitted(replace(what, chunks=chunks)).prompt
 
 
+def test_a_passage_does_not_begin_with_the_heading_above_it() -> None:
+    """Whether that is the title or the last part of the path, which does not say the title again; a passage of
+    nothing else stays, and passages stand apart by one blank line.
+    """
+    texts = ("# Pumps\n\nThey run.\n\n\n", "## The *old* pump\nIt leaks.", "\nPumps", "It runs.")
+    headings = ("Pumps", "Pumps › The old pump", "Pumps", "Pumps › The new pump")
+    chunks = [
+        replace(chunk(number, text), title="Pumps", heading=heading)
+        for number, (text, heading) in enumerate(zip(texts, headings, strict=True))
+    ]
+    what = Context(chunks=tuple(chunks), documents={"d": "Pumps"}, paged=frozenset({"d"}))
+    first, *passages = fitted(what).prompt.split("\n\n")[:5]
+    mark = first.rpartition(" ")[2]
+    assert passages == [
+        f"{mark} Passages:\n{mark} [1] Pumps, page 1:\nThey run.",
+        f"{mark} [2] Pumps, The old pump, page 1:\nIt leaks.",
+        f"{mark} [3] Pumps, page 1:\nPumps",
+        f"{mark} [4] Pumps, The new pump, page 1:\nIt runs.",
+    ]
+
+
 def test_one_passage_can_be_promised_its_place() -> None:
     """It takes that of a better one, but never of the best, and stays where its rank is."""
     param = QueryParam(max_total_tokens=100, chunk_share=1.0)
@@ -249,7 +268,7 @@ def test_sections_keep_to_their_own_budgets() -> None:
     """`max_entity_tokens` and `max_relation_tokens` bind although the total has room."""
     param = QueryParam(max_entity_tokens=60, max_relation_tokens=100)
     context = fitted(found(facts=50, words=10), param)
-    _, _, entities, relations, _ = context.prompt.split("\n\n")
+    *_, entities, relations, _ = context.prompt.split("\n\n")
     assert 0 < Words().count(entities) <= 60
     assert 0 < Words().count(relations) <= 100
 
@@ -262,6 +281,90 @@ def test_a_hub_does_not_fill_the_section_alone() -> None:
     assert [entity.name for entity in context.entities] == ["Hub", "Other"]
     assert context.entities[0].description.endswith("…")
     assert context.entities[0].description in context.prompt
+
+
+def test_a_fact_that_took_a_place_does_not_repeat_the_passages_shown_at_last() -> None:
+    """A fact with a word of the question that the best passages lack, where a later passage says the same."""
+    text = "The guild met on Monday and decided about the roof. " * 4
+    later = "Olga tunes the organ in May."
+    what = Context(
+        question="Who tunes the organ?",
+        entities=(Entity("Olga", "person", later, ("c9",)),),
+        chunks=(*[chunk(n, text) for n in range(4)], replace(chunk(9, later), index=9)),
+    )
+    context = fitted(what, QueryParam(max_total_tokens=1_000, chunk_share=0.2))
+    assert context.chunks[-1].text == later and context.prompt.count(later) == 1
+    assert context.entities[0].name == "Olga" and "Olga (person)" not in context.prompt
+
+
+@pytest.mark.parametrize(
+    ("passage", "description"),
+    [
+        (
+            "Run `pump --slow` or **stop** [the pump](http://a/b).",
+            "Run pump --slow or stop the pump.",
+        ),
+        ("| Part | Use |\n|---|---|\n| pump | `lifts` water |", "| pump | lifts water |"),
+        ("Uses:\n- the pump lifts water\n- it rains", "the pump lifts water"),
+        ("# Notes\n\nThe pump\n\nHow the pump is oiled", "The pump How the pump is oiled"),
+        (
+            "Nobody greased the pump, for years, or at least since May.",
+            "Nobody greased the pump, for years…",
+        ),
+        ("泵，又叫`水泵`，能抽水。", "泵，又叫水泵，能抽水。"),
+    ],
+)
+def test_marks_do_not_hide_that_a_passage_says_it(passage: str, description: str) -> None:
+    """Of Markdown in a sentence, in rows of a table, in lists; lines without a stop count whole, and what was
+    cut as far as it goes.
+    """
+    name = "pump" if description.isascii() or "…" in description else "泵"
+    entity = Entity(name, "part", f"{description}\nNew.", ("c0",))
+    (shown,) = fitted(Context(entities=(entity,), chunks=(chunk(0, passage),))).entities
+    assert shown.description == "New."
+
+
+@pytest.mark.parametrize(
+    "description",
+    ["The pump lifts", "pump", "The pump lifts water.", "oil", "The pump lifts water and"],
+)
+def test_a_part_of_a_line_is_not_what_the_line_says(description: str) -> None:
+    """Half a sentence may say something else; a line without the name says nothing of the entity."""
+    passage = chunk(0, "The pump lifts water and sand\noil\nNothing else.")
+    entity = Entity("Pump", "part", description, ("c0",))
+    (shown,) = fitted(Context(entities=(entity,), chunks=(passage,))).entities
+    assert shown.description == ("" if description == "pump" else description)
+
+
+def test_a_label_states_nothing() -> None:
+    """A heading, or a link that stands alone in a list, of any passage found; words in a sentence do."""
+    text = "## Pumps and valves\n- [Oil and pumps](oil.md)\nSee [valves](valves.md)."
+    labels = replace(chunk(1, text), document_id="e")
+    valves = Relation("Pumps", "valves", ("mentioned together",), "Pumps and valves", 1, ("c7",))
+    oil = Entity("Oil", "liquid", "Oil and pumps\nOil burns", ("c7",))
+    what = Context(chunks=(chunk(0, "It rains."), labels), relations=(valves,), entities=(oil,))
+    context = fitted(what)
+    assert not context.relations and context.dropped.relations == 1
+    assert "Oil (liquid): Oil burns" in context.prompt
+
+
+def test_an_entity_with_nothing_but_a_name_stays_but_has_no_line_beside_passages() -> None:
+    """Nor has one with a type beside a passage that it is from. Its number stays, too, so that all numbers are
+    those of the items; alone, a name is shown.
+    """
+    named = Entity("Ash", "", "Ash fled.", ("c0",))
+    told = Entity("Owen", "", "Owen is a miller.", ("c9",))
+    typed = Entity("Cy", "miller", "", ("c0",))
+    others = (replace(typed, chunk_ids=("c9",)), replace(typed, attributes=(("age", "9"),)))
+    what = Context(entities=(named, told), chunks=(chunk(0, "Ash fled. Owen stayed."),))
+    context = fitted(what)
+    assert [entity.name for entity in context.entities] == ["Ash", "Owen"]
+    assert " Entities:\n[3] Owen: Owen is a miller." in context.prompt
+    prompt = fitted(replace(what, entities=(typed, *others))).prompt
+    assert " Entities:\n[3] Cy (miller)\n[4] Cy (miller; age: 9)\n" in prompt
+    only_names = fitted(replace(what, entities=(named,)))
+    assert only_names.entities and "Entities" not in only_names.prompt
+    assert fitted(Context(entities=(Entity("Ash", "", ""),))).prompt.endswith("[1] Ash")
 
 
 def test_a_description_does_not_repeat_a_passage() -> None:
@@ -332,6 +435,10 @@ def test_descriptions_do_not_run_together() -> None:
     descriptions = "A miser\nHe pays badly.\n他住在伦敦\n他很吝啬。\nHe said “no!”\nＡ１\nsaved"
     prompt = fitted(Context(entities=(Entity("E", "", descriptions),))).prompt
     sentences = "A miser. He pays badly. 他住在伦敦。他很吝啬。He said “no!” Ａ１. saved"
+    glossed = "泵也叫水泵（pump）\n它能抽水"
+    assert fitted(Context(entities=(Entity("E", "", glossed),))).prompt.endswith(
+        "泵也叫水泵（pump）。它能抽水"
+    )
     assert prompt.endswith(f"E: {sentences}")
 
 
@@ -372,7 +479,8 @@ def test_a_name_alone_is_no_description() -> None:
 
 def test_what_two_neighbouring_passages_share_is_shown_once() -> None:
     """The earlier one of a page ends with the sentence in which the later one begins, whichever ranks
-    first; what a passage that was cut does not show stays.
+    first, or before it if the later one begins with a sentence; what a passage that was cut does not
+    show stays.
     """
     page = "Ash fled. Owen stayed at the mill. Cy left. Dora came."
     start = page.index("stayed")
@@ -386,6 +494,10 @@ def test_what_two_neighbouring_passages_share_is_shown_once() -> None:
         assert shown["c0"].text == "Ash fled. Owen stayed at the mill." in context.prompt
         assert shown["c0"].end == len(shown["c0"].text)
         assert context.prompt.count("Cy left.") == 1
+    start = page.index("Cy left")
+    whole = replace(chunk(1, page[start:]), start=start, end=len(page))
+    prompt = fitted(Context(chunks=(earlier, whole))).prompt
+    assert prompt.count("Cy left.") == 1 and "the mill.\n\n" in prompt
     for other in (
         replace(later, page=2),
         replace(later, document_id="e"),
@@ -500,4 +612,4 @@ def test_the_budget_holds_for_any_text(
     assert len(context.entities) + context.dropped.entities == len(written)
     assert len(context.relations) + context.dropped.relations == len(written)
     assert len(context.chunks) + context.dropped.chunks == len(written)
-    assert all(escaped(item.text) in context.prompt for item in context.chunks)
+    assert all(escaped(item.text).strip("\n") in context.prompt for item in context.chunks)

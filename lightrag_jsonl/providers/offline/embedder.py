@@ -106,10 +106,8 @@ def _features(
         number_of_pieces = len(features) - 1
         share = weight * _PIECES_WEIGHT / math.sqrt(number_of_pieces)
         shares += [share] * number_of_pieces
-    hashes = [zlib.crc32(feature.encode()) for feature in features]
-    slots = np.array([(value >> 1) % dim for value in hashes])
-    signed = [share if value & 1 else -share for value, share in zip(hashes, shares, strict=True)]
-    return slots, np.array(signed)
+    hashes = np.array([zlib.crc32(feature.encode()) for feature in features])
+    return (hashes >> 1) % dim, np.where(hashes & 1, shares, np.negative(shares))
 
 
 def _term_weight(term: str) -> float:

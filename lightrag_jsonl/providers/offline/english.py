@@ -135,15 +135,13 @@ def _names_of_run(text: str, words: Spans) -> Iterator[tuple[Spans, bool]]:
         before = texts[number - 1]
         is_title = _is_personal_title(word, after)
         is_person = number > first + 1 and texts[first].casefold() in GIVEN_NAMES
-        match word:
-            case "for":
-                is_between = _is_rare(before)
-            case "of":
-                is_between = has_title or (is_person and _is_rare(before) and len(before) > 1)
-            case "&":
-                is_between = is_person and after.casefold() in GIVEN_NAMES
-            case _:
-                is_between = False
+        is_between = (
+            (word == "for" and _is_rare(before))
+            or (
+                word == "of" and (has_title or (is_person and _is_rare(before) and len(before) > 1))
+            )
+            or (word == "&" and is_person and after.casefold() in GIVEN_NAMES)
+        )
         if is_title or is_between:
             if first < number and (is_between or _is_rare(before)):
                 yield words[first:number], has_title
