@@ -10,7 +10,6 @@ from typing import Literal
 
 import numpy as np
 from anyio import to_thread
-from numpy.typing import NDArray
 
 from lightrag_jsonl.core.cjk import FUNCTION_CHARACTERS, has_cjk
 from lightrag_jsonl.core.patterns import pattern_of
@@ -56,13 +55,16 @@ def hash_vectors(texts: Sequence[str], dim: int) -> Vectors:
     """A unit vector for each text, shape (len(texts), dim); the first axis if it has no features."""
     vectors = np.zeros((len(texts), dim), dtype=np.float32)
     for row, text in enumerate(texts):
-        counts = _term_counts(text)
-        features = [_features(term, dim, is_capitalized) for term, is_capitalized in counts]
-        if features:
-            slots, weights = map(np.concatenate, zip(*features, strict=True))
-            factors = [1 + math.log(count) for count in counts.values()]
-            sizes = [len(own_slots) for own_slots, _ in features]
-            vectors[row] = np.bincount(slots, weights * np.repeat(factors, sizes), minlength=dim)
+        hashes: list[int] = []
+        weights: list[float] = []
+        for (term, is_capitalized), count in _term_counts(text).items():
+            term_hashes, term_weights = _features(term, is_capitalized)
+            hashes += term_hashes
+            factor = 1 + math.log(count)
+            weights += term_weights if count == 1 else [factor * own for own in term_weights]
+        bits = np.array(hashes, np.int64)
+        signed = np.where(bits & 1, weights, np.negative(weights))
+        vectors[row] = np.bincount((bits >> 1) % dim, signed, minlength=dim)
     lengths = np.linalg.norm(vectors, axis=1)
     vectors[lengths == 0, 0] = 1.0
     lengths[lengths == 0] = 1.0
@@ -87,36 +89,38 @@ def _term_counts(text: str) -> dict[tuple[str, bool], int]:
 
 
 @lru_cache(2**15)  # the same words come again and again; 20 MB
-def _features(
-    term: str, dim: int, is_capitalized: bool
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """The slots of a term's features in a vector, and the weights added there."""
-    weight = _term_weight(term)
-    if is_capitalized and term not in _FUNCTION_TERMS:
+def _features(term: str, is_capitalized: bool) -> tuple[list[int], list[float]]:
+    """The hashes of a term's features, and the weights of the features."""
+    is_cjk = has_cjk(term)
+    weight = _cjk_weight(term) if is_cjk else min(1.0, 0.4 + 0.1 * len(term))
+    if not is_cjk and term in _FUNCTION_TERMS:
+        weight = _FUNCTION_WORD_WEIGHT
+    elif is_capitalized and term not in _FUNCTION_TERMS:
         weight *= _CAPITALS_FACTOR
-    features = [term]
-    shares = [weight]
-    if not has_cjk(term) and len(term) > 2:
-        word = f"<{term}>"
-        features += [
-            word[start : start + size]
-            for size in _PIECE_LENGTHS
-            for start in range(len(word) - size + 1)
-        ]
-        number_of_pieces = len(features) - 1
-        share = weight * _PIECES_WEIGHT / math.sqrt(number_of_pieces)
-        shares += [share] * number_of_pieces
-    hashes = np.array([zlib.crc32(feature.encode()) for feature in features])
-    return (hashes >> 1) % dim, np.where(hashes & 1, shares, np.negative(shares))
+    pieces = [] if is_cjk else _pieces(term)
+    share = weight * _PIECES_WEIGHT / math.sqrt(max(len(pieces), 1))
+    features = [term, *pieces]
+    weights = [weight, *[share] * len(pieces)]
+    return [zlib.crc32(feature.encode()) for feature in features], weights
 
 
-def _term_weight(term: str) -> float:
-    if has_cjk(term):
-        function_characters = sum(char in FUNCTION_CHARACTERS for char in term)
-        if len(term) == 1:
-            weight = _LONE_CHARACTER
-            return _FUNCTION_WORD_WEIGHT * weight if function_characters else weight
-        if term in _FUNCTION_TERMS or function_characters > 1:
-            return _FUNCTION_WORD_WEIGHT
-        return _HALF_FUNCTION_WEIGHT if function_characters else 1.0
-    return _FUNCTION_WORD_WEIGHT if term in _FUNCTION_TERMS else min(1.0, 0.4 + 0.1 * len(term))
+def _pieces(word: str) -> list[str]:
+    """The n-grams of a word of three characters and more, with the borders."""
+    if len(word) < 3:
+        return []
+    bordered = f"<{word}>"
+    return [
+        bordered[start : start + size]
+        for size in _PIECE_LENGTHS
+        for start in range(len(bordered) - size + 1)
+    ]
+
+
+def _cjk_weight(term: str) -> float:
+    """The weight of a CJK character or bigram; less with function characters."""
+    function_characters = sum(map(FUNCTION_CHARACTERS.__contains__, term))
+    if len(term) == 1:
+        return _LONE_CHARACTER * (_FUNCTION_WORD_WEIGHT if function_characters else 1.0)
+    if term in _FUNCTION_TERMS or function_characters > 1:
+        return _FUNCTION_WORD_WEIGHT
+    return _HALF_FUNCTION_WEIGHT if function_characters else 1.0
