@@ -80,7 +80,7 @@ _ASKED = _word_pattern(
     trademark warranty disclaimer distribute redistribute ebook""",
     "许可 许可证 版权 著作权 授权 转载 免责 声明 出版社 出版 版次 印次 书号 目录 编辑 译者 校对 定价 商标",
 )
-_WORD = pattern_of(r"\w+")
+_FOLDED_WORD = pattern_of(r"\w+")
 _COUNTED_WORD = pattern_of(rf"[{CJK}]{{2}}|[^\W_{CJK}]+")
 _ENTRY = pattern_of(r"(?:^|\D[\s.…·_-])(?P<page>\d{1,4})$")
 _CAPTION = pattern_of(
@@ -99,7 +99,7 @@ def is_front_matter(text: str) -> bool:
     if text.count("\n") < ENTRIES and not any(hint in plain for hint in HINTS):
         return False  # quickly, since most passages are none
     folded = nfkc_casefold(text)
-    words_of_text = _WORD.findall(folded)
+    words_of_text = _FOLDED_WORD.findall(folded)
     if _is_licence(folded, words_of_text) or _is_imprint(folded, words_of_text):
         return True
     entries = _entries_of_contents(folded)

@@ -47,11 +47,8 @@ _GIVES_A_NAME = pattern_of(  # 云港大学（简称云大）; 尚恩·菲南（
 _ENDS_A_WORD = pattern_of(  # a word that opens a bracket is no bearer: 诺丁汉郡（英文简称Notts）
     rf"(?:\A|(?<![(（])[^{CJK}\w(（·]|[的在由])\Z"
 )
-_ENDS_A_BRACKETED_NAME = (
-    pattern_of(  # not "NASDAQ: LK", nor the first part of "Yun College, Port Yun"
-        r"[)）]|[,，](?!\s*[a-z])"
-    )
-)
+# Not "NASDAQ: LK", nor the first part of "Yun College, Port Yun".
+_ENDS_A_BRACKETED_NAME = pattern_of(r"[)）]|[,，](?!\s*[a-z])")
 _NAME = rf"[A-ZÀ-Þ](?:[^\W{CJK}]|['’-])*+"
 _NAME_AND_WORD = pattern_of(  # "Odum came"; of "Ilse Odum came" the whole name
     rf"(?<![^\W{CJK}])(?P<name>{_NAME}(?:[^\S\n]+{_NAME}){{0,9}}+)\s*(?P<word>[a-z]+|[{CJK}])"

@@ -365,9 +365,9 @@ def without_repetition(
     labels: Collection[str],
     line_texts: Collection[str],
 ) -> str:
-    """The description of a fact without the sentences of the passages that the fact is from (by id of chunk, the
-    heading and the bare lines), without labels, which state nothing, and without the texts of other lines that have the names of
-    the fact.
+    """The description of a fact without what the prompt says elsewhere: sentences of the passages that the fact is
+    from, labels, which state nothing, and texts of other lines that have the names of the fact. `passages` are the
+    heading and the bare lines of each chunk, by id.
     """
     names = (fact.name,) if isinstance(fact, Entity) else (fact.source, fact.target)
     texts = [

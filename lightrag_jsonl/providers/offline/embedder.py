@@ -97,23 +97,18 @@ def _features(term: str, is_capitalized: bool) -> tuple[list[int], list[float]]:
         weight = _FUNCTION_WORD_WEIGHT
     elif is_capitalized and term not in _FUNCTION_TERMS:
         weight *= _CAPITALS_FACTOR
-    pieces = [] if is_cjk else _pieces(term)
+    pieces: list[str] = []
+    if not is_cjk and len(term) > 2:
+        word = f"<{term}>"
+        pieces = [
+            word[start : start + size]
+            for size in _PIECE_LENGTHS
+            for start in range(len(word) - size + 1)
+        ]
     share = weight * _PIECES_WEIGHT / math.sqrt(max(len(pieces), 1))
     features = [term, *pieces]
     weights = [weight, *[share] * len(pieces)]
     return [zlib.crc32(feature.encode()) for feature in features], weights
-
-
-def _pieces(word: str) -> list[str]:
-    """The n-grams of a word of three characters and more, with the borders."""
-    if len(word) < 3:
-        return []
-    bordered = f"<{word}>"
-    return [
-        bordered[start : start + size]
-        for size in _PIECE_LENGTHS
-        for start in range(len(bordered) - size + 1)
-    ]
 
 
 def _cjk_weight(term: str) -> float:
