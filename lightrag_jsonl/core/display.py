@@ -55,7 +55,7 @@ _RULE_OF_TABLE = pattern_of(r"^[ \t]*\|(?=[ \t:|-]*--)[ \t:|-]*+(?:\n|\Z)", re.M
 _BORDER = pattern_of(r"^\|[ \t]*+|(?<![ \t])[ \t]*+\|[ \t]*+$", re.MULTILINE)  # of a table's row
 _BETWEEN_CELLS = pattern_of(r"(?<![ \t])[ \t]++\|[ \t]++")
 # A link whose address stands elsewhere; of numbers alone, they are citations.
-_NAMED_LINK = pattern_of(r"\[(?=[^\[\]\n]*[^\W\d_])([^\[\]\n]+)\]\[[^\[\]\n]*\]")
+NAMED_LINK = pattern_of(r"\[(?=[^\[\]\n]*[^\W\d_])([^\[\]\n]+)\]\[[^\[\]\n]*\]")
 
 
 def without_marks(text: str) -> str:
@@ -67,7 +67,7 @@ def without_marks(text: str) -> str:
 
 def without_bullets(text: str) -> str:
     """A sentence of a document for people: without marks, bullets of a list, and bars of a table."""
-    return _without_bars(_BULLET.sub("", without_marks(_NAMED_LINK.sub(r"\1", text))))
+    return _without_bars(_BULLET.sub("", without_marks(NAMED_LINK.sub(r"\1", text))))
 
 
 def without_markdown(text: str) -> str:

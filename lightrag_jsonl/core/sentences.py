@@ -29,6 +29,14 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
     return spans
 
 
+def beginning_of_words(text: str, start: int, end: int) -> int:
+    """Where the words of a sentence begin, behind the marks of a quotation, a heading, a list, a task or a table
+    and the number or the letter of a point.
+    """
+    marks = OPENING_MARKS.match(text, start, end)
+    return marks.end() if marks is not None and marks.end() < end else start
+
+
 def first_words(text: str, limit: int) -> str:
     """The first sentence of a text, without a mark of Markdown, cut between words if too long."""
     text = text.lstrip("#> \n")[: 9 * limit]
@@ -57,6 +65,12 @@ _HEADING = pattern_of(r"[^\S\n]*#{1,6}\s")
 TABLE_ROW = pattern_of(r"[^\S\n]*\|")
 LIST_ITEM = pattern_of(
     r"[^\S\n]*(?:[-*•·●▪]\s|\d{1,3}[.)、]\s?|[（(]?[一二三四五六七八九十]+[)）、]|#{1,6}\s)"
+)
+OPENING_MARKS = pattern_of(  # a number with points, such as 2.3, only before a capital: not in "2.3 million"
+    r"(?:[^\S\n]*(?:[>|]|#{1,6}(?:[^\S\n]+\d{1,3}(?=\s+[A-Z]))?(?=\s)|\\?[-+*•·●▪–—:](?=\s)|\[[ xX]\](?=\s)"
+    r"|\d{1,3}(?:\.\d{1,3}){0,4}(?:[.．](?=\s|[A-Z])|[)）、])|\d{1,3}(?:\.\d{1,3}){1,4}(?=\s+[A-Z])"
+    r"|[(（]\d{1,3}[)）]|[(（]?(?:[A-Za-z]|[ivx]{2,4})[)）](?=\s)|(?:[a-z]|[ivx]{2,4})\.(?=\s)"
+    rf"|[（(]?[一二三四五六七八九十]{{1,3}}[)）、]|\d{{1,3}}[.．](?=[{CJK}])|[①-⑳]))+[^\S\n]*"
 )
 # Characters. A break beside a line of `_USUAL_WRAPPED` or more keeps lines short only if the next word would not
 # have fitted, and a break beside one of `_LONGEST_WRAPPED` never.

@@ -13,6 +13,7 @@ from lightrag_jsonl.core.stop_words import STOP_WORDS
 from lightrag_jsonl.core.text import words
 from lightrag_jsonl.core.types import UNKNOWN_TYPE
 from lightrag_jsonl.providers.offline.common_words import is_ordinary_chinese
+from lightrag_jsonl.providers.offline.listed_names import is_clause
 from lightrag_jsonl.providers.offline.phrases import (
     WORD_GAP,
     ContentWord,
@@ -26,7 +27,7 @@ from lightrag_jsonl.providers.offline.phrases import (
 from lightrag_jsonl.providers.offline.segmentation import SegmentedWord, is_common_noun, segmented
 from lightrag_jsonl.providers.offline.tagging import tagged_words
 
-_WORK_TITLE = pattern_of(r"《([^《》\n]{1,40})》")
+_WORK_TITLE = pattern_of(r"《([^《》\n]{1,40})(?<![.…])》")  # whole, not 《聚合物的研发与...》
 _LATIN_REST = r"[\p{Latin}\p{N}.+&_'’-]*"
 _LATIN = regex.compile(
     rf"(?<![\p{{Latin}}\p{{N}}])(?<![\p{{Latin}}\p{{N}}]_)[a-z]*\p{{Lu}}{_LATIN_REST}"
@@ -63,13 +64,18 @@ _NAME = pattern_of(rf"\w[^{_PICTURES}]*[\w)）》」』”’!！?？]")  # in a
 def chinese_names(
     text: str, spans: Spans, tagger: Tagger, *, has_title: bool = True
 ) -> list[Phrase]:
-    """The names of a Chinese text, by LAC, or else by the parts of speech of the segmenter."""
+    """The names of a Chinese text, by LAC, or else by the parts of speech of the segmenter; the title is one,
+    but a clause only if the text repeats it.
+    """
     if tagger == "lac":
         tagged = _tagged_names(_with_whole_names(tagged_words(text, spans)))
     else:
         tagged = _segmented_names(_with_whole_names(segmented(text)))
     titles = title_phrases(text, spans) if has_title else ()
-    return without_overlap([*titles, *_marked_names(text, spans), *tagged])
+    named_titles = [
+        title for title in titles if text.count(title.name) > 1 or not is_clause(title.name)
+    ]
+    return without_overlap([*named_titles, *_marked_names(text, spans), *tagged])
 
 
 def chinese_phrases(text: str, spans: Spans, *, question: bool, tagger: Tagger) -> PhrasesAndWords:

@@ -8,6 +8,7 @@ import regex
 from msgspec import Struct
 
 from lightrag_jsonl.core.given_names import GIVEN_NAMES
+from lightrag_jsonl.core.sentences import OPENING_MARKS, beginning_of_words
 from lightrag_jsonl.core.stop_words import STOP_WORDS
 from lightrag_jsonl.core.text import words as word_set
 from lightrag_jsonl.core.types import UNKNOWN_TYPE
@@ -64,7 +65,9 @@ _ENGLISH_WORD = regex.compile(
 _VISIBLE_RUN = regex.compile(r"\S+")
 _LETTER = regex.compile(r"[\p{L}\p{N}]")
 _OPENING_MARK = regex.compile(
-    r"[:|•%>*\[(\"“‘„«]\s*(?=\p{Lu})|^[ \t]*[-+]\s+(?=\p{Lu})", regex.MULTILINE
+    r"[:|•%>*\[(\"“‘„«](?:\s*|[^\w\n]{1,3})(?=\p{Lu})"
+    rf"|^{OPENING_MARKS.pattern}(?=\p{{Lu}})",
+    regex.MULTILINE,
 )
 
 
@@ -179,7 +182,9 @@ def _all_have_capitals(text: str, start: int, end: int) -> bool:
 
 
 def _capitals(text: str, spans: Spans, labels: list[int]) -> _Capitals:
-    first_letters = [_LETTER.search(text, start, end) for start, end in spans]
+    first_letters = [
+        _LETTER.search(text, beginning_of_words(text, start, end), end) for start, end in spans
+    ]
     openings = {letter.start() for letter in first_letters if letter}
     openings.update(mark.end() for mark in _OPENING_MARK.finditer(text))
     written_words: list[str] = []

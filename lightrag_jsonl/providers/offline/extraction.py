@@ -13,6 +13,7 @@ from lightrag_jsonl.core.languages import MENTIONED_TOGETHER, Language
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.options import ENTITY_TYPES, Tagger
 from lightrag_jsonl.core.types import (
+    HEADING_SEPARATOR,
     UNKNOWN_TYPE,
     Chunk,
     EntityMention,
@@ -29,9 +30,10 @@ from lightrag_jsonl.providers.offline.quoting import (
     span_of_names,
 )
 from lightrag_jsonl.providers.offline.sentences import find_names, named_sentences
+from lightrag_jsonl.providers.offline.table_rows import cells_of
 from lightrag_jsonl.providers.offline.tagging import check_tagger, tagger_in_use
 
-RULES_VERSION = 18  # part of the extractor's name: another number means that texts are read anew
+RULES_VERSION = 19  # part of the extractor's name: another number means that texts are read anew
 _THREADS = {
     "rules": 1,
     "lac": 2,
@@ -47,8 +49,8 @@ _TYPE_NAMES: Mapping[str, Mapping[str, str]] = {
 class OfflineExtractor:
     """Extractor of names, and of pairs of names in the same sentence.
 
-    The result depends on the chunk's whole text, the names of its links, and whether the text begins
-    the document, English or Chinese. No relation is read: the names of a sentence, with a name in the heading above, are
+    The result depends on the chunk's whole text, the names of its links, the headings above, and whether the text
+    begins the document, English or Chinese. No relation is read: the names of a sentence, with a name in the heading above, are
     "mentioned together" (共同出现), in `language`, with strength 1. A type comes from a title, the name
     itself or the tagger, and is "unknown" otherwise. Sentences describe a name.
 
@@ -75,6 +77,7 @@ class OfflineExtractor:
             self._tagger,
             chunk.linked_names,
             chunk.index == 0,
+            cells_of(chunk.heading.rpartition(HEADING_SEPARATOR)[2]),
             limiter=self._threads,
         )
 
@@ -92,13 +95,17 @@ def extract_text(
     tagger: Tagger = "rules",
     names: Iterable[str] = (),
     has_title: bool = True,
+    columns: Sequence[str] = (),
 ) -> Extraction:
     """The entities and relations of a text; `names` given elsewhere count, besides the names found
-    by the rules, if used as names in the text. The first line may be a title, if the text `has_title`.
+    by the rules, if used as names in the text. The first line may be a title, if the text `has_title`;
+    it may be the row of a table with `columns`.
     """
     stated = [name for name in names if not name_problem(name, text)]
     revise = partial(with_listed_names, names=stated) if stated else None
-    sentences = named_sentences(text, language, tagger, has_title=has_title, revise=revise)
+    sentences = named_sentences(
+        text, language, tagger, has_title=has_title, columns=columns, revise=revise
+    )
     return _extraction_of(text, sentences, language)
 
 
@@ -215,9 +222,11 @@ def _neighbours(
 def _sentences_by_pair(
     sentences: Sequence[NamedSentence], entities: Mapping[str, EntityMention]
 ) -> dict[tuple[str, str], list[NamedSentence]]:
-    """The sentences of each pair of names; a pair has one order of the two names."""
+    """The sentences of each pair of names; a pair has one order of the two names. The names of columns are none."""
     shared: dict[tuple[str, str], list[NamedSentence]] = {}
     for sentence in sentences:
+        if sentence.is_header:
+            continue
         keys = [key for key in dict.fromkeys(_name_keys(sentence)) if key in entities]
         for source, target in combinations(keys[:_NAMES_PER_SENTENCE], 2):
             start, end = span_of_names(sentence, (source, target))

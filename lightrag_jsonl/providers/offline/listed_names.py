@@ -51,6 +51,14 @@ def name_problem(name: str, text: str) -> str:
     return _english_problem(text, places)
 
 
+def is_clause(phrase: str) -> bool:
+    """Whether a Chinese phrase has a verb, an adverb, a pronoun or a preposition; words of one character may be
+    parts of a word unknown to the segmenter (由来).
+    """
+    tags = [word.tag for word in segmented(phrase) if len(word.text) > 1 and has_cjk(word.text)]
+    return any(tag in _VERB_TAGS or tag[0] in "drp" for tag in tags)
+
+
 def with_listed_names(
     text: str, phrases_by_rules: Sequence[Phrase], *, names: Iterable[str]
 ) -> list[Phrase]:

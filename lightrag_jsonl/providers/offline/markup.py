@@ -7,6 +7,7 @@ from lightrag_jsonl.core.display import (
     ATTRIBUTES,
     CODE_SPAN,
     LINK_TARGET,
+    NAMED_LINK,
     TAG,
     TARGET_OF_LINK,
     without_marks,
@@ -113,7 +114,7 @@ def without_addresses(text: str) -> str:
 
 def quoted_line(text: str, limit: int) -> str:
     """A sentence on one line, without markup, cut to `limit` characters."""
-    return clipped_at_word(without_marks(without_markup(text)), limit)
+    return clipped_at_word(without_marks(NAMED_LINK.sub(r"\1", without_markup(text))), limit)
 
 
 def _without_code(text: str) -> str:

@@ -8,10 +8,12 @@ from msgspec import Struct
 from lightrag_jsonl.core.cjk import has_cjk
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.patterns import pattern_of
+from lightrag_jsonl.core.sentences import TABLE_ROW, beginning_of_words
 from lightrag_jsonl.providers.offline.common_words import may_be_verb
 from lightrag_jsonl.providers.offline.english import OFFICES, PERSON_TITLES
 from lightrag_jsonl.providers.offline.markup import HEADING
 from lightrag_jsonl.providers.offline.phrases import Phrase, Spans
+from lightrag_jsonl.providers.offline.table_rows import cells_of, is_table_header
 
 _PRONOUN_WORD = pattern_of(  # others than these groups are never sure
     r"(?=[hsit他她它])"  # first letters, for speed
@@ -36,13 +38,14 @@ _AND = pattern_of(r"\s*(?:,|and\b|or\b|&|、|和|与|及)", re.IGNORECASE)
 _BRACKETED = pattern_of(r"\s*\([^()]{0,160}\)|,[^,.;:]{0,120},")  # between a subject and its verb
 _SECOND_WORD = pattern_of(r"\s+([^\W\d_]+)")
 _OWNED = pattern_of(r"[的之]")
-_NEW_PARAGRAPH = pattern_of(r"\n\s*\n|\n\u3000|\n\s*(?:[-+•]|\\?\*)\s")  # or a point of a list
-_LONGEST_LIST_MARK = 3  # characters
+_NEW_PARAGRAPH = pattern_of(r"\n\s*\n|\n\u3000")
+_BETWEEN_CELLS = pattern_of(r"[^\S\n]\|[^\S\n]")
 
 
 class NamedSentence(Struct, frozen=True):
-    """A sentence and the names inside, in order.
+    """A sentence and the names inside, in order; `start` is behind the marks of a list and the like.
 
+    A row of a table has the names of the `columns`, none if they are unknown; the first row `is_header`.
     `heading` is the heading above, if the heading is a name. `subject` is the name meant by the
     pronoun at the beginning, at the pronoun's place; None without a pronoun. A sentence
     `is_unclear` if the pronoun at the beginning may mean several names, and `continues_heading` if no
@@ -57,6 +60,8 @@ class NamedSentence(Struct, frozen=True):
     subject: Phrase | None = None
     is_unclear: bool = False
     continues_heading: bool = False
+    columns: Sequence[str] | None = None
+    is_header: bool = False
 
     @property
     def subject_and_names(self) -> list[Phrase]:
@@ -65,9 +70,15 @@ class NamedSentence(Struct, frozen=True):
 
 
 def with_subjects(
-    text: str, spans: Spans, names_by_sentence: Sequence[Sequence[Phrase]], *, has_title: bool
+    text: str,
+    spans: Spans,
+    names_by_sentence: Sequence[Sequence[Phrase]],
+    columns: Sequence[str] = (),
+    *,
+    has_title: bool,
 ) -> list[NamedSentence]:
-    """The sentences of a text, with the meaning of pronouns at the beginning.
+    """The sentences of a text, with the meaning of pronouns at the beginning; `columns` are those of the
+    table in which the text begins.
 
     A pronoun means the name in the heading, unless a sentence between has another subject; or the
     only name at the beginning of the sentence before, in the same paragraph, if the rest of that
@@ -78,12 +89,20 @@ def with_subjects(
     heading: Phrase | None = None
     candidate: Phrase | None = None
     end_before = 0
-    for (start, end), names in zip(spans, names_by_sentence, strict=True):
-        is_heading = _is_heading(text, start, end, may_be_title=has_title and not sentences)
+    for (mark_start, end), names in zip(spans, names_by_sentence, strict=True):
+        is_row = _is_row(text, mark_start, end)
+        is_header = is_row and is_table_header(text, end)
+        is_barred = text[mark_start] == "|"  # its first cell may look like a mark
+        start = mark_start if is_barred else beginning_of_words(text, mark_start, end)
+        columns = columns if is_row else ()
+        own_columns = columns if is_row and not is_header else None
+        if is_header:
+            columns = cells_of(text[start:end])
+        is_heading = _is_heading(text, mark_start, end, may_be_title=has_title and not sentences)
         if is_heading:
             heading = _whole_name(text, start, end, names)
             candidate = heading
-        elif _NEW_PARAGRAPH.search(text, end_before, start + _LONGEST_LIST_MARK):
+        elif is_row or start > mark_start or _NEW_PARAGRAPH.search(text, end_before, start):
             pronoun = _PRONOUN_WORD.search(text, start, end)
             is_of_person = pronoun is not None and pronoun.lastgroup == "person"
             candidate = heading if is_of_person else None
@@ -100,6 +119,8 @@ def with_subjects(
                 subject=subject,
                 is_unclear=is_pronoun and subject is None,
                 continues_heading=heading is not None and candidate is heading,
+                columns=own_columns,
+                is_header=is_header,
             )
         )
         if not is_heading:
@@ -111,6 +132,15 @@ def _is_heading(text: str, start: int, end: int, *, may_be_title: bool) -> bool:
     """Whether a sentence is a heading, or the title in the first line of a text."""
     is_line = text[end : end + 1] == "\n" and text[end - 1] not in ".!?。！？"
     return HEADING.match(text, start) is not None or (may_be_title and is_line)
+
+
+def _is_row(text: str, start: int, end: int) -> bool:
+    """Whether a sentence is a row of a table, also of one without bars at both ends; code is none."""
+    if TABLE_ROW.match(text, start):
+        return True
+    return (
+        "|" in (line := text[start:end]) and "`" not in line and bool(_BETWEEN_CELLS.search(line))
+    )
 
 
 def _whole_name(text: str, start: int, end: int, names: Sequence[Phrase]) -> Phrase | None:

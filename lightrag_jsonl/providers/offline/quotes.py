@@ -18,14 +18,19 @@ from lightrag_jsonl.core.terms import search_terms, stem
 from lightrag_jsonl.core.text import clipped_at_word
 from lightrag_jsonl.core.types import HEADING_SEPARATOR, Chunk
 from lightrag_jsonl.providers.offline.markup import HEADING, without_markup
+from lightrag_jsonl.providers.offline.table_rows import (
+    TABLE_RULE,
+    cells_of,
+    colon_of,
+    is_table_header,
+    row_with_columns,
+)
 from lightrag_jsonl.providers.offline.words import VERB_BASES
 
 LONGEST_QUOTE = 800  # characters of one sentence; of a longer one the beginning
 _POINT_NUMBER = pattern_of(r"\A\d{1,2}[.)．]\s+")
 _ITEM_MARK = pattern_of(r"\A\s*(?:[-*•·●▪]|\[[ xX]\])\s+(?:\[[ xX]\]\s+)?")
 _SPACE_OF_TAG = pattern_of(r" (?=[.,;:!?](?:\s|\Z))")  # "<b>now</b>." without its tags
-_TABLE_RULE = pattern_of(r"[\s|:+-]+")
-_TABLE_RULE_BELOW = pattern_of(r"\s*\n[ \t|:+]*-[ \t|:+-]*(?:\n|\Z)")
 _QUOTE_MARKS = pattern_of(r"^[^\S\n]*>[> \t]*", re.MULTILINE)
 _STATES_NOTHING = ("?", "？")
 _ASKS = pattern_of(  # unlike what somebody asks in a story
@@ -74,7 +79,7 @@ class Quote(Struct, frozen=True, kw_only=True):
         if self.lead.endswith(_STATES_NOTHING):
             return self.lead + ("" if has_cjk(self.lead) else " ") + self.text
         point = _POINT_NUMBER.sub("", self.text)
-        return self.lead.rstrip(":：") + _colon(self.lead) + point
+        return self.lead.rstrip(":：") + colon_of(self.lead) + point
 
     def has_name(self, name: str) -> bool:
         """Whether the sentence holds a name, or stands below a heading or a title of mostly the
@@ -155,10 +160,10 @@ class _Setting:
             self._above = line if _only_asks(line) else ""
             return True
         if TABLE_ROW.match(text, _line_start(text, start)):
-            if _TABLE_RULE_BELOW.match(text, end):
-                self._header = _quoted_cells(line)
+            if is_table_header(text, end):
+                self._header = cells_of(line)
                 return True
-            return _TABLE_RULE.fullmatch(line) is not None
+            return TABLE_RULE.fullmatch(line) is not None
         self._header = []
         ends_line = text[end : end + 1] in ("\n", "")
         is_whole_line = (
@@ -210,20 +215,8 @@ class _Setting:
         return ""
 
     def row(self, line: str) -> str:
-        """A row of a table, each cell after the name of the column."""
-        cells = _quoted_cells(line)
-        if len(cells) != len(self._header):
-            return " | ".join(cells)
-        colon = _colon(line)
-        named = [
-            f"{name}{colon}{cell}" for name, cell in zip(self._header, cells, strict=True) if cell
-        ]
-        return ("；" if has_cjk(line) else "; ").join(named)
-
-
-def _colon(text: str) -> str:
-    """A colon in the script of a text."""
-    return "：" if has_cjk(text) else ": "
+        """A row of a table, each cell behind the name of the column, if it has the table's columns."""
+        return row_with_columns(line, self._header) or " | ".join(cells_of(line))
 
 
 def _only_asks(line: str) -> bool:
@@ -232,10 +225,6 @@ def _only_asks(line: str) -> bool:
 
 def _line_start(text: str, place: int) -> int:
     return text.rfind("\n", 0, place) + 1
-
-
-def _quoted_cells(row: str) -> list[str]:
-    return [cell.strip() for cell in row.strip().strip("|").split("|")]
 
 
 def citable_line(sentence: str) -> str:

@@ -9,55 +9,83 @@ from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.stop_words import is_grammatical
 from lightrag_jsonl.core.terms import search_terms
-from lightrag_jsonl.providers.offline.markup import quoted_line
+from lightrag_jsonl.providers.offline.markup import quoted_line, without_addresses
 from lightrag_jsonl.providers.offline.pronouns import NamedSentence
+from lightrag_jsonl.providers.offline.table_rows import cells_of, colon_of, row_with_columns
 
 LONGEST_QUOTED_LINE = 320  # characters
 _DESCRIBING_SENTENCES = 3  # of a description
 _COMPARED_SENTENCES = 50  # of a name in a text: bounds the time
 _END_OF_CLAUSE = pattern_of(r"[,;:，；：](?:\s+|(?<=[，；：]))")
 _QUESTION_ENDS = ("?", "？")
+_QUOTE_ENDS = (*_QUESTION_ENDS, *".!…,;:。！，；：")
+_CLOSERS = "\"'”’」』）)]》"
+_WORDS_OF_LINK = pattern_of(r"\[[^\[\]\n]*\]")
+_LETTER = pattern_of(r"[^\W\d_]")
 
 
 def central_sentences(text: str, sentences: Sequence[NamedSentence], key: str) -> str:
     """The most telling of the sentences with a name, together no longer than a quote.
 
-    Sentences with an unclear pronoun do not count. Sentences that begin with the name come first,
-    ordered by the words in common with the rest; headings and questions count only without any
-    other sentence.
+    Sentences with an unclear pronoun do not count, nor the header of a table and rows without known columns. Sentences that
+    begin with the name come first, ordered by the words in common with the rest; what only repeats the name,
+    and questions, count only without any other sentence.
     """
-    clear = [sentence for sentence in sentences if not sentence.is_unclear]
+    clear = [
+        sentence
+        for sentence in sentences
+        if not sentence.is_unclear and _is_readable(text, sentence)
+    ]
     telling = [sentence for sentence in clear if _tells(text, sentence)]
     ranked = _most_central_first(text, (telling or clear)[:_COMPARED_SENTENCES], key)
     quotes: list[str] = []
     for sentence in ranked[:_DESCRIBING_SENTENCES]:
         line = quoted_sentence(text, sentence, [key])
-        if quotes and len("".join([*quotes, line])) > LONGEST_QUOTED_LINE:
+        if line in quotes or (quotes and len("".join([*quotes, line])) > LONGEST_QUOTED_LINE):
             continue
         quotes.append(line)
-    return ("" if has_cjk("".join(quotes)[-2:]) else " ").join(quotes)
+    return _joined(quotes)
+
+
+def _joined(quotes: Sequence[str]) -> str:
+    """Quotes in a line, with a mark behind those that end without one, such as points of a list."""
+    line = ""
+    for quote in quotes:
+        is_cjk = has_cjk(line[-2:] + quote[:2])
+        if line and not line.rstrip(_CLOSERS).endswith(_QUOTE_ENDS):
+            line += "；" if is_cjk else ";"
+        line += quote if is_cjk or not line else f" {quote}"
+    return line
 
 
 def quoted_sentence(text: str, sentence: NamedSentence, keys: Iterable[str]) -> str:
     """A sentence, with the meaning of the pronoun at the beginning: "He [Niels Bohr] moved to
     Cambridge."
 
-    A name in the heading is put before a sentence without the name. A long sentence is cut; if
-    names given as keys would be lost, the cut begins at the clause of the names.
+    A name in the heading is put before a sentence without the name. The cells of a row stand behind the
+    columns. A long sentence is cut; if names given as keys would be lost, the cut begins at the clause of
+    the names.
     """
     keys = list(keys)
     heading = sentence.heading
     if heading is not None and len(keys) > 1:
         names = {name_key(name.name) for name in sentence.subject_and_names}
         if name_key(heading.name) in {*keys} - names:
-            colon = "：" if has_cjk(heading.name) else ": "
             own_keys = [key for key in keys if key in names]
-            return f"{heading.name}{colon}{quoted_sentence(text, sentence, own_keys)}"
+            quote = quoted_sentence(text, sentence, own_keys)
+            return f"{heading.name}{colon_of(heading.name)}{quote}"
+    if sentence.columns is not None:
+        row = text[sentence.start : sentence.end]
+        line = row_with_columns(row, sentence.columns) or " · ".join(cells_of(row))
+        return quoted_line(line, LONGEST_QUOTED_LINE)
     start, end = span_of_names(sentence, keys)
     if end - sentence.start <= LONGEST_QUOTED_LINE:
         return quoted_line(_explained(text, sentence), LONGEST_QUOTED_LINE)
     clauses = _END_OF_CLAUSE.finditer(text, sentence.start, start)
     clause_start = max((clause.end() for clause in clauses), default=start)
+    link_start = text.rfind("[", sentence.start, start)
+    if "]" not in text[max(link_start, sentence.start) : start] and link_start >= 0:
+        clause_start = min(clause_start, link_start)
     return "…" + quoted_line(text[clause_start : sentence.end], LONGEST_QUOTED_LINE)
 
 
@@ -82,10 +110,31 @@ def _explained(text: str, sentence: NamedSentence) -> str:
     return f"{before}{name}{after}"
 
 
+def _is_readable(text: str, sentence: NamedSentence) -> bool:
+    """Whether a sentence is no row of a table, or one whose columns are known."""
+    if sentence.columns is None:
+        return not sentence.is_header
+    return len(cells_of(text[sentence.start : sentence.end])) == len(sentence.columns)
+
+
 def _tells(text: str, sentence: NamedSentence) -> bool:
-    """Whether a sentence says something: neither a heading nor a question does."""
+    """Whether a sentence says something: a heading, a question, a name alone and links alone do not."""
     is_question = text[sentence.start : sentence.end].rstrip("\"'”’」）) ").endswith(_QUESTION_ENDS)
-    return not is_question and not sentence.is_heading
+    return not (is_question or sentence.is_heading) and _has_own_words(text, sentence)
+
+
+def _has_own_words(text: str, sentence: NamedSentence) -> bool:
+    """Whether a sentence has words beside names and links."""
+    words: list[str] = []
+    end = sentence.start
+    for name in sentence.names:
+        words.append(text[end : name.start])
+        end = name.end
+    words.append(text[end : sentence.end])
+    line = " ".join(words)
+    if "[" in line or ":" in line:
+        line = _WORDS_OF_LINK.sub(" ", without_addresses(line))
+    return _LETTER.search(line) is not None
 
 
 def _most_central_first(

@@ -56,11 +56,13 @@ def named_sentences(
     tagger: Tagger = "rules",
     *,
     has_title: bool = True,
+    columns: Sequence[str] = (),
     revise: Callable[[str, FoundNames], FoundNames] | None = None,
 ) -> list[NamedSentence]:
     """The sentences of a text, with their names; `revise` changes the names found in the plain text.
 
-    The first line of a text may be the title, unless the text is from the middle of a document.
+    The first line of a text may be the title, unless the text is from the middle of a document, perhaps of a
+    table with `columns`.
     """
     plain, spans = _plain_and_spans(text)
     names: FoundNames = _names_in(plain, spans, language, tagger, has_title=has_title)
@@ -68,7 +70,7 @@ def named_sentences(
         names = revise(plain, names)
     by_sentence = _by_sentence(spans, names)
     names_by_sentence = [by_sentence[number] for number in range(len(spans))]
-    return with_subjects(plain, spans, names_by_sentence, has_title=has_title)
+    return with_subjects(plain, spans, names_by_sentence, columns, has_title=has_title)
 
 
 def find_names(text: str, language: Language, tagger: Tagger = "rules") -> list[Phrase]:
