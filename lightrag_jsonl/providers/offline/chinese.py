@@ -12,7 +12,7 @@ from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.stop_words import STOP_WORDS
 from lightrag_jsonl.core.text import words
 from lightrag_jsonl.core.types import UNKNOWN_TYPE
-from lightrag_jsonl.providers.offline.common_words import is_ordinary_chinese
+from lightrag_jsonl.providers.offline.common_words import is_ordinary, is_ordinary_chinese
 from lightrag_jsonl.providers.offline.listed_names import is_clause
 from lightrag_jsonl.providers.offline.phrases import (
     WORD_GAP,
@@ -34,7 +34,7 @@ _LATIN = regex.compile(
     r"(?:/[A-Z]{1,3}(?= ?\d)[\d.-]*)?"  # GB/T 19001
     rf"(?:{WORD_GAP}(?:(?:of|the|and){WORD_GAP})*[\p{{Lu}}\p{{N}}]{_LATIN_REST}){{0,5}}"
 )
-_LATIN_WORD_BEHIND = regex.compile(r"\s*\p{Latin}")  # The | long voyage; not Go | 语言
+_LATIN_WORD_BEHIND = regex.compile(r"\s*\p{Ll}")  # The | long voyage; not Go | 语言
 # The most frequent surnames of China by number of people, but for those that begin common words (阳光);
 # then surnames of 百家姓 that today hardly begin other words.
 _SURNAMES = frozenset(
@@ -110,7 +110,9 @@ def _marked_names(text: str, spans: Spans) -> Iterator[Phrase]:
         for match in _LATIN.finditer(text, start, end):
             name = " ".join(match[0].split()).rstrip(".-_'’")
             is_in_a_phrase = _LATIN_WORD_BEHIND.match(text, match.end()) is not None
-            is_function_word = name.casefold() in STOP_WORDS and not name.isupper()
+            is_function_word = not name.isupper() and (
+                name.casefold() in STOP_WORDS or is_ordinary(name.casefold())
+            )
             if len(name) > 1 and not (is_function_word and is_in_a_phrase):
                 yield Phrase(
                     start=match.start(), end=match.end(), name=name, type=UNKNOWN_TYPE, sure=False
