@@ -15,9 +15,11 @@ from typing import TypeAlias
 from msgspec import Struct, field
 
 from lightrag_jsonl.core.cjk import CJK, has_cjk
+from lightrag_jsonl.core.given_names import GIVEN_NAMES
 from lightrag_jsonl.core.names import folded_text, name_key
 from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.sentences import sentence_spans
+from lightrag_jsonl.core.stop_words import STOP_WORDS
 from lightrag_jsonl.core.types import UNKNOWN_TYPE, Chunk, EntityMention
 from lightrag_jsonl.indexing.chinese_names import LONGEST, REACH
 from lightrag_jsonl.indexing.english_names import CHARACTERS_AROUND, bracketed_names, initials
@@ -54,6 +56,13 @@ _NAME_AND_WORD = pattern_of(  # "Odum came"; of "Ilse Odum came" the whole name
     rf"(?<![^\W{CJK}])(?P<name>{_NAME}(?:[^\S\n]+{_NAME}){{0,9}}+)\s*(?P<word>[a-z]+|[{CJK}])"
 )
 _PLACE = pattern_of(rf"\b(?:[Ii]n|[Aa]t|[Nn]ear)\s+({_NAME})(?!['’\w])")
+_OR_INITIALS = rf"(?:(?:[A-Z]\.)+|{_NAME})"
+_THING = pattern_of(  # the Trust, the U.S. Constitution; not the Bohr model, nor the Hale and Varga families
+    rf"\b[Tt]he\s+(?P<name>{_OR_INITIALS}(?:[^\S\n]+{_OR_INITIALS}){{0,9}}+)(?=[\s.;:)!?]|\Z)(?:\s+(?P<word>[a-z]+))?"
+)
+_COUPLE = pattern_of(
+    rf"(?<![^\W{CJK}])(?P<first>{_NAME}(?:[^\S\n]+{_NAME}){{0,9}}+)\s+(?:and|&)\s+(?P<second>{_NAME})\s+(?P<family>{_NAME})"
+)
 _LOWER_WORD = pattern_of(r"[a-z](?<![\w'’-].)[a-z]*+(?![\w'’-])")
 # A class of first letters before all else, since the engine then finds the places where a word begins.
 _INITIALS = "".join(sorted({title[0] for title in FAMILY_TITLES}))
@@ -274,7 +283,11 @@ class _Names(Struct, frozen=True, dict=True):
     def longer(self, name: NameParts) -> Iterator[NameParts]:
         """The other names that a name may be a form of; a rival that only might be the bearer counts, too."""
         for namesake in self.by_words[name.words]:
-            if namesake.order < name.order and name.is_same_as(namesake):
+            if (
+                namesake.order < name.order
+                and name.is_same_as(namesake)
+                and not self.is_firm_of_place(name, namesake)
+            ):
                 yield namesake
                 if len(name.words) == 1 and name.titles != namesake.titles:
                     yield from self._rivals(name, is_given=False)
@@ -285,6 +298,7 @@ class _Names(Struct, frozen=True, dict=True):
             for longer in self.by_short_form.get(name.words, ())
             if longer.words != name.words
             and longer.order < name.order
+            and (longer.kind or longer.name not in self.things)
             and name.may_be_short_for(longer)
             and not (
                 (name.is_full_like(longer) or (name.cjk and name.words[0] == longer.words[0]))
@@ -296,7 +310,9 @@ class _Names(Struct, frozen=True, dict=True):
                 or name.name in self.subjects
             )
         ]
-        if full_names and not (name.kind or name.titles) and name.name in self.places:
+        if full_names and not (name.kind or name.titles) and name.name in self.places | self.things:
+            return
+        if full_names and len(name.words) == 1 and name.words[0] in self.names_of_couples:
             return
         yield from full_names
         if full_names and len(name.words) == 1:
@@ -321,6 +337,32 @@ class _Names(Struct, frozen=True, dict=True):
     def places(self) -> frozenset[str]:
         """The names that something is in, at or near: Washington is no person where a text has "in Washington"."""
         return frozenset(chain.from_iterable(map(_PLACE.findall, self.texts)))
+
+    @cached_property
+    def things(self) -> frozenset[str]:
+        """The names behind an article that stand for themselves, as those of no person do."""
+        return frozenset(
+            thing["name"]
+            for text in self.texts
+            for thing in _THING.finditer(text)
+            if thing["word"] is None or thing["word"] in STOP_WORDS - {"and", "or"}
+        )
+
+    @cached_property
+    def names_of_couples(self) -> frozenset[str]:
+        """The surnames behind two given names: Harald and Niels Bohr."""
+        return frozenset(
+            couple["family"].casefold()
+            for text in self.texts
+            for couple in _COUPLE.finditer(text)
+            if couple["first"].casefold() in GIVEN_NAMES
+            and couple["second"].casefold() in GIVEN_NAMES
+        )
+
+    def is_firm_of_place(self, name: NameParts, namesake: NameParts) -> bool:
+        """Whether a name has the form of a firm, and the other name is a place: Burra Corporation."""
+        has_form = name.form > namesake.form and not name.titles
+        return has_form and not namesake.kind and namesake.name in self.places
 
     def are_told_apart(self, name: NameParts, longer: NameParts) -> bool:
         """Whether a text tells two names with one given name apart, as John Adams from his son John Quincy Adams: one
@@ -357,7 +399,7 @@ class _Names(Struct, frozen=True, dict=True):
             if rival.key == name.key:
                 continue
             if len(rival.words) == 1:
-                if rival.is_relative or (is_given and rival.is_apart):
+                if rival.is_relative or (is_given and (rival.is_apart or rival.is_royal)):
                     yield rival
                 continue
             has_word = is_given or rival.words[-1] == name.words[0]

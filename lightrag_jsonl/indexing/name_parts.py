@@ -19,7 +19,7 @@ from lightrag_jsonl.indexing.compared_names import (
 )
 from lightrag_jsonl.indexing.english_names import initials
 from lightrag_jsonl.providers.offline.common_words import is_ordinary
-from lightrag_jsonl.providers.offline.english import OFFICES
+from lightrag_jsonl.providers.offline.english import OFFICES, TYPES_BY_WORD
 
 # Before a surname: "Mr. Rutherford", "President Lincoln"; "sir" also before a given name.
 TITLES = OFFICES | word_set("mr mister dr prof private herr monsieur senor signor")
@@ -114,6 +114,11 @@ class NameParts(Struct, frozen=True):
         return not self.titles.isdisjoint(APART_TITLES)
 
     @property
+    def is_royal(self) -> bool:
+        """Whether a title says that this is a king, a saint or the like."""
+        return not self.titles.isdisjoint(ROYAL_TITLES)
+
+    @property
     def is_relative(self) -> bool:
         """Whether a title says that this is another bearer of the surname."""
         return not self.titles.isdisjoint(FAMILY_TITLES)
@@ -150,7 +155,7 @@ class NameParts(Struct, frozen=True):
         first = self.words[0]
         return (
             self.cjk
-            or first in GIVEN_NAMES
+            or (first in GIVEN_NAMES and TYPES_BY_WORD.keys().isdisjoint(self.words))
             or len(first) == 1 < len(self.words[-1])
             or bool(self.titles & TITLES)
             or self.words[-1] in surnames
@@ -173,8 +178,9 @@ class NameParts(Struct, frozen=True):
             yield words[:-1]
             words = words[:-1]
         for start in range(1, len(words)):
-            if start == len(words) - 1 or words[start] not in GIVEN_NAMES:  # another full name
-                yield words[start:]
+            is_particle = len(words[start]) < 4 and words[start] not in GIVEN_NAMES
+            if start == len(words) - 1 or self.cjk or is_particle:
+                yield words[start:]  # van der Meer; "Standish Barry" may be another full name
         if self.kind and len(words) > 1:
             yield words[:1]
         if len(words) < 2 or self.cjk:
@@ -194,7 +200,7 @@ class NameParts(Struct, frozen=True):
         """Whether titles and types allow that this name, with words of a longer one, is the same."""
         if not same_kind(self.kind, longer.kind) or self.is_apart or self.aside:
             return False
-        if self.titles & ROYAL_TITLES:
+        if self.is_royal:
             return self.words == longer.words[:-1] and bool(GENERATIONS.fullmatch(longer.words[-1]))
         has_given_name = self.words[0] == longer.words[0]
         if not has_given_name and (self.kind != "person" or self.cjk) and self.first < longer.first:
@@ -215,7 +221,7 @@ class NameParts(Struct, frozen=True):
             return False
         if self.titles and plainer.titles and self.titles != plainer.titles:
             return False
-        is_given_name = self.words[0] in GIVEN_NAMES or bool(self.titles & ROYAL_TITLES)
+        is_given_name = self.words[0] in GIVEN_NAMES or self.is_royal
         if self.titles and not plainer.titles and len(self.words) == 1 and is_given_name:
             return False  # King John or Dr. John, and John
         if self.has_chinese_title and not self.kind == plainer.kind == "person":

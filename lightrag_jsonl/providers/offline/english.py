@@ -41,7 +41,7 @@ _KINDS: Mapping[str, str] = {  # last words of names that say what is named
     "place": "city river lake island islands ocean street square bridge airport county valley",
     "event": "war revolution championship championships cup olympics tournament festival",
 }
-_TYPES_BY_LAST_WORD = {word: type for type, listed in _KINDS.items() for word in listed.split()}
+TYPES_BY_WORD = {word: type for type, listed in _KINDS.items() for word in listed.split()}
 
 _SMALL_IN_TITLES = word_set(
     "a an the and or of in on at by for to from with as vs via de la von van"
@@ -230,7 +230,7 @@ def _name_phrase(
         return None
     if is_label and not has_title and not any(map(capitals.show_a_name, folded_words)):
         return None
-    type = "person" if has_title else _TYPES_BY_LAST_WORD.get(folded_words[-1], UNKNOWN_TYPE)
+    type = "person" if has_title else TYPES_BY_WORD.get(folded_words[-1], UNKNOWN_TYPE)
     return Phrase(
         start=words[first][0],
         end=words[-1][1],
