@@ -296,23 +296,9 @@ class _Names(Struct, frozen=True, dict=True):
         full_names = [
             longer
             for longer in self.by_short_form.get(name.words, ())
-            if longer.words != name.words
-            and longer.order < name.order
-            and (longer.kind or longer.name not in self.things)
-            and name.may_be_short_for(longer)
-            and not (
-                (name.is_full_like(longer) or (name.cjk and name.words[0] == longer.words[0]))
-                and self.are_told_apart(name, longer)
-            )
-            and (
-                "person" in (name.kind, longer.kind)
-                or longer.is_evident_person(self.surnames)
-                or name.name in self.subjects
-            )
+            if longer.words != name.words and self._may_be_short(name, longer)
         ]
-        if full_names and not (name.kind or name.titles) and name.name in self.places | self.things:
-            return
-        if full_names and len(name.words) == 1 and name.words[0] in self.names_of_couples:
+        if full_names and self._is_shared(name):
             return
         yield from full_names
         if full_names and len(name.words) == 1:
@@ -320,8 +306,31 @@ class _Names(Struct, frozen=True, dict=True):
             yield from self._rivals(name, is_given=is_given)
         if len(name.acronym()) >= SHORTEST_ACRONYM:
             for longer in self.by_acronym.get(name.acronym(), ()):
-                if same_kind(name.kind, longer.kind):
+                if same_kind(name.kind, longer.kind) and not any(map(str.isdigit, longer.key)):
                     yield longer
+
+    def _may_be_short(self, name: NameParts, longer: NameParts) -> bool:
+        """Whether a name with words of another, longer one may be the same person."""
+        if longer.order >= name.order or not name.may_be_short_for(longer):
+            return False
+        if not longer.kind and longer.name in self.things:
+            return False
+        has_given_name = name.is_full_like(longer) or (
+            name.cjk and name.words[0] == longer.words[0]
+        )
+        if has_given_name and self.are_told_apart(name, longer):
+            return False
+        return (
+            "person" in (name.kind, longer.kind)
+            or longer.is_evident_person(self.surnames)
+            or name.name in self.subjects
+        )
+
+    def _is_shared(self, name: NameParts) -> bool:
+        """Whether a text uses a short form for a place or a thing, too, or for two people of a family."""
+        if len(name.words) == 1 and name.words[0] in self.names_of_couples:
+            return True
+        return not (name.kind or name.titles) and name.name in self.places | self.things
 
     @cached_property
     def subjects(self) -> frozenset[str]:

@@ -1,6 +1,8 @@
 """What a sentence is where lines are long."""
 
-from lightrag_jsonl.core.sentences import sentence_spans
+import pytest
+
+from lightrag_jsonl.core.sentences import beginning_of_words, sentence_spans
 
 
 def test_a_long_line_goes_on_in_a_line_of_another_length() -> None:
@@ -43,3 +45,23 @@ def test_every_initial_belongs_to_a_name() -> None:
         "We met P. S. Odum.",
         "See p. 5 of it.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "words"),
+    [
+        ("  - [x] Add it", "Add it"),
+        ("> > **2) Add it**", "Add it**"),
+        ("## 2.3 Add it", "Add it"),
+        ("1.添加", "添加"),
+        ("（三）添加", "添加"),
+        ("① 添加", "添加"),
+        ("2.3 million", "2.3 million"),
+        ("(s)he came", "(s)he came"),
+        ("A. Smith came", "A. Smith came"),
+        ("3)", "3)"),
+    ],
+)
+def test_the_words_of_a_sentence_begin_behind_its_marks(sentence: str, words: str) -> None:
+    """Also behind several; what is said, and a mark without words, is none."""
+    assert sentence[beginning_of_words(sentence, 0, len(sentence)) :] == words

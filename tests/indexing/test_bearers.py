@@ -93,6 +93,8 @@ def test_what_cannot_be_decided_stays_apart(names: tuple[str, ...], tmp_path: Pa
         (("Wilson", "Jane Wilson"), "Jane Wilson met Mrs. Wilson. Wilson slept."),
         (("Walter Elliot", "William Walter Elliot"), "William Walter Elliot and Walter Elliot."),
         (("King John", "John"), "King John and John met."),
+        (("Varga", "Ilona Varga"), "Ilona Varga wrote. Thomas and Robert Varga came. Varga slept."),
+        (("Edric Varga", "Oswin Edric Varga"), "Oswin Edric Varga was born. Edric Varga slept."),
         (("德明", "沈德明"), "沈德明与王德明相识。德明睡了。"),
         (("洛林", "丹·洛林"), "丹·洛林写到了阿尔萨斯-洛林。洛林很大。"),
         (("巴列奥略", "米哈伊尔·巴列奥略"), "米哈伊尔·巴列奥略开创了巴列奥略王朝。"),
@@ -134,6 +136,31 @@ def test_a_word_that_may_be_a_given_name_makes_no_person(tmp_path: Path) -> None
     for number, name in enumerate(("Roman Pillars", "Charity Pillars")):
         untyped = [entity(one, kind="unknown") for one in (name, "Pillars")]
         assert len(nodes(tmp_path / str(number), *untyped)) == 2
+
+
+@pytest.mark.parametrize(
+    ("short", "full", "text"),
+    [
+        ("Trust", "Lewis Trust", "They met the Lewis Trust. Then the Trust agreed. Trust wrote."),
+        ("Charter", "U.S. Charter", "He read the U.S. Charter. Charter went on."),
+        ("Brevik Corporation", "Brevik", "They live in Brevik. The Brevik Corporation built it."),
+        ("College London", "Mary College London", "Mary College London and College London wrote."),
+        ("RFD", "Road for D100", "They walked Road for D100, past RFD."),
+    ],
+)
+def test_what_is_no_person_has_no_surname(short: str, full: str, text: str, tmp_path: Path) -> None:
+    """What stands behind an article, a firm beside the place of its name, a college."""
+    untyped = [entity(name, kind="unknown") for name in (full, short)]
+    assert nodes(tmp_path, *untyped, text=text) == {full: (), short: ()}
+
+
+def test_the_model_of_a_person_does_not_tell_against_the_person(tmp_path: Path) -> None:
+    """In "the Okafor model" the article belongs to the model."""
+    text = (
+        "Ernest Okafor wrote. The Okafor model is known, and the Okafor–Lind rule. Okafor said so."
+    )
+    untyped = [entity(name, kind="unknown") for name in ("Ernest Okafor", "Okafor")]
+    assert nodes(tmp_path, *untyped, text=text) == {"Ernest Okafor": ("Okafor",)}
 
 
 def test_types_that_contradict_each_other_stay_apart(tmp_path: Path) -> None:

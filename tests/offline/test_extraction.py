@@ -221,6 +221,61 @@ def test_a_question_describes_a_name_only_where_there_is_nothing_else() -> None:
     assert descriptions("Who was Ann Lee?")["Ann Lee"] == "Who was Ann Lee?"
 
 
+@pytest.mark.parametrize(
+    ("text", "description"),
+    [
+        (
+            "1. Ann Lee kept the [mill](https://mill.example).\n2. It was old.",
+            "Ann Lee kept the mill.",
+        ),
+        ("- [ ] Ann Lee keeps the mill\n- [x] The mill is old", "Ann Lee keeps the mill"),
+        ("* Ann Lee\n* [Ann Lee](a.md) [Max Roe](b.md)\n* Ann Lee ran it.", "Ann Lee ran it."),
+        (
+            "Keeper: Ann Lee\n\nKeeper: Ann Lee\n\nAnn Lee, at the mill",
+            "Ann Lee, at the mill; Keeper: Ann Lee",
+        ),
+        ("See [the mill of Ann Lee][1].", "See the mill of Ann Lee."),
+    ],
+)
+def test_a_description_is_clean(text: str, description: str) -> None:
+    """Without marks of lists and links, and nothing twice; a name alone, or a link alone, says nothing."""
+    assert descriptions(text)["Ann Lee"] == description
+
+
+TABLE = """The club of Ann Lee met.
+
+| Name | Office | Town |
+|:-----|--------|------|
+| Bob Orne | **Clerk** | Brevik |
+| Ada Fenn |  | Brevik |
+
+| Max Roe | Keeper |
+"""
+
+
+def test_a_row_of_a_table_is_quoted_with_the_columns() -> None:
+    """Or not at all; the header describes nothing."""
+    found = descriptions(TABLE)
+    assert found["Bob Orne"] == "Name: Bob Orne; Office: Clerk; Town: Brevik"
+    assert found["Ada Fenn"] == "Name: Ada Fenn; Town: Brevik"
+    assert found["Max Roe"] == ""
+    assert found.get("Town", "") == ""
+    relations = extract_text(TABLE, "en").relations
+    assert not [one for one in relations if {"Name", "Office", "Town"} & {one.source, one.target}]
+    assert all("|" not in one.description for one in relations)
+
+
+async def test_a_table_goes_on_in_the_next_chunk() -> None:
+    """The heading of a chunk ends with the header of the table in which it begins."""
+    rows = "| Bob Orne | Clerk |\n| Ada Fenn | Keeper |"
+    chunk = Chunk("c", "d", 1, 1, 0, len(rows), rows, heading="Club › Name | Office")
+    extraction = await OfflineExtractor("en", "rules").extract(chunk)
+    assert {one.name: one.description for one in extraction.entities} == {
+        "Bob Orne": "Name: Bob Orne; Office: Clerk",
+        "Ada Fenn": "Name: Ada Fenn; Office: Keeper",
+    }
+
+
 def test_a_description_holds_the_name() -> None:
     """Also of a name far back in a long sentence, and both names of a pair; of names too far apart nothing
     is said.

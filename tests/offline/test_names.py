@@ -118,6 +118,57 @@ def test_titles_and_companions_are_no_part_of_a_name(text: str, found: set[str])
     assert names(text) == found
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1. Add the file to Quillo.\n2) Create a branch.\n3、Drop it.\n",
+        "(a) Add the file to Quillo.\n(b) Create it.\nc) Update it.\nii. Create it.\n",
+        "- [ ] Update Quillo\n- [x] Create it\n+ Drop it\n",
+        "## 2.3 Create the door\n\nIt is in Quillo.\n\n### 4 Update it\n\nIt is there.",
+        "**1. Create the door**\n\nIt is in Quillo.\n",
+        "> Create the door\n> of Quillo\n",
+        "| 1 | Update Quillo |\n|---|---|\n| 2 | ✅ Create it |\n",
+        "Quillo\n: Create the door there.\n",
+        "Q: Create the door of Quillo?\nA: Update it.\n",
+    ],
+)
+def test_a_sentence_begins_behind_its_marks(text: str) -> None:
+    """A number, a letter, a box, a cell, a quotation: the capital behind it shows no name."""
+    assert names(text) == {"Quillo"}
+
+
+def test_a_number_that_is_said_is_no_mark() -> None:
+    """In "2.3 million" a sentence begins with its number."""
+    assert names("2.3 million people came to Quillo. 12 Create fans saw A. Smith.") == {
+        *("Quillo", "Create", "A. Smith")
+    }
+
+
+def test_an_english_phrase_in_a_chinese_text_begins_with_no_name() -> None:
+    """Add is none for its capital; what stands alone, or is no common word, may be one."""
+    found = names("先运行 Add the file，再打开 Quillo hub，很好，然后就完成了这件事情。", "zh")
+    assert "Add" not in found and "Quillo" in found
+
+
+@pytest.mark.parametrize(
+    ("title", "is_name"),
+    [("村委会召开防汛工作会议", False), ("关于我们", False), ("石桥镇的由来", True)],
+)
+def test_a_chinese_title_with_a_verb_is_no_name(title: str, is_name: bool) -> None:
+    """Unless the text repeats it; a title of nouns is one."""
+    body = "\n林梅住在石桥镇，人们都认识她。"
+    assert (title in names(f"{title}{body}", "zh")) == is_name
+    assert title in names(f"{title}{body}\n这就是{title}。", "zh")
+
+
+def test_a_title_that_was_cut_is_no_name() -> None:
+    """《…...》 names nothing."""
+    assert names("林梅读了《石桥镇的历史与...》和《石桥镇志》。", "zh") & {
+        "石桥镇的历史与...",
+        "石桥镇志",
+    } == {"石桥镇志"}
+
+
 def test_a_word_that_a_text_mostly_writes_small_is_no_name() -> None:
     """A village that is the Village once is none."""
     text = "They love the village. The roads of our village are long, and Orne told the Village so."

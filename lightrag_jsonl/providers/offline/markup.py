@@ -85,6 +85,7 @@ _ADDRESS = pattern_of(
 )
 
 
+_END_OF_LINK = pattern_of(rf"\]{LINK_TARGET}")  # of a link that begins in the sentence before
 _MARKS_OF_ADDRESSES = (
     "](",
     "][",
@@ -114,7 +115,8 @@ def without_addresses(text: str) -> str:
 
 def quoted_line(text: str, limit: int) -> str:
     """A sentence on one line, without markup, cut to `limit` characters."""
-    return clipped_at_word(without_marks(NAMED_LINK.sub(r"\1", without_markup(text))), limit)
+    plain = without_marks(NAMED_LINK.sub(r"\1", without_markup(text)))
+    return clipped_at_word(_END_OF_LINK.sub("", plain), limit)
 
 
 def _without_code(text: str) -> str:
