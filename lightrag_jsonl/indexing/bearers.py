@@ -351,10 +351,10 @@ class _Names(Struct, frozen=True, dict=True):
     def things(self) -> frozenset[str]:
         """The names behind an article that stand for themselves, as those of no person do."""
         return frozenset(
-            thing["name"]
+            phrase["name"]
             for text in self.texts
-            for thing in _THING.finditer(text)
-            if thing["word"] is None or thing["word"] in STOP_WORDS - {"and", "or"}
+            for phrase in _THING.finditer(text)
+            if phrase["word"] is None or phrase["word"] in STOP_WORDS - {"and", "or"}
         )
 
     @cached_property

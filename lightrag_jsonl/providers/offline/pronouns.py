@@ -39,7 +39,7 @@ _BRACKETED = pattern_of(r"\s*\([^()]{0,160}\)|,[^,.;:]{0,120},")  # between a su
 _SECOND_WORD = pattern_of(r"\s+([^\W\d_]+)")
 _OWNED = pattern_of(r"[的之]")
 _NEW_PARAGRAPH = pattern_of(r"\n\s*\n|\n\u3000")
-_BETWEEN_CELLS = pattern_of(r"[^\S\n]\|[^\S\n]")
+_INNER_BAR = pattern_of(r"[^\S\n]\|[^\S\n]")
 
 
 class NamedSentence(Struct, frozen=True):
@@ -138,9 +138,7 @@ def _is_row(text: str, start: int, end: int) -> bool:
     """Whether a sentence is a row of a table, also of one without bars at both ends; code is none."""
     if TABLE_ROW.match(text, start):
         return True
-    return (
-        "|" in (line := text[start:end]) and "`" not in line and bool(_BETWEEN_CELLS.search(line))
-    )
+    return "|" in (line := text[start:end]) and "`" not in line and bool(_INNER_BAR.search(line))
 
 
 def _whole_name(text: str, start: int, end: int, names: Sequence[Phrase]) -> Phrase | None:

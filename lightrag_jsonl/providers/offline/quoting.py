@@ -19,17 +19,17 @@ _COMPARED_SENTENCES = 50  # of a name in a text: bounds the time
 _END_OF_CLAUSE = pattern_of(r"[,;:，；：](?:\s+|(?<=[，；：]))")
 _QUESTION_ENDS = ("?", "？")
 _QUOTE_ENDS = (*_QUESTION_ENDS, *".!…,;:。！，；：")
-_CLOSERS = "\"'”’」』）)]》"
+_CLOSING_MARKS = "\"'”’」』）)]》"
 _WORDS_OF_LINK = pattern_of(r"\[[^\[\]\n]*\]")
-_LETTER = pattern_of(r"[^\W\d_]")
+_ANY_LETTER = pattern_of(r"[^\W\d_]")
 
 
 def central_sentences(text: str, sentences: Sequence[NamedSentence], key: str) -> str:
     """The most telling of the sentences with a name, together no longer than a quote.
 
-    Sentences with an unclear pronoun do not count, nor the header of a table and rows without known columns. Sentences that
-    begin with the name come first, ordered by the words in common with the rest; what only repeats the name,
-    and questions, count only without any other sentence.
+    Sentences with an unclear pronoun do not count, nor the header of a table and rows without known
+    columns. Sentences that begin with the name come first, ordered by the words in common with the rest;
+    what only repeats the name, and questions, count only without any other sentence.
     """
     clear = [
         sentence
@@ -44,15 +44,15 @@ def central_sentences(text: str, sentences: Sequence[NamedSentence], key: str) -
         if line in quotes or (quotes and len("".join([*quotes, line])) > LONGEST_QUOTED_LINE):
             continue
         quotes.append(line)
-    return _joined(quotes)
+    return _in_one_line(quotes)
 
 
-def _joined(quotes: Sequence[str]) -> str:
+def _in_one_line(quotes: Sequence[str]) -> str:
     """Quotes in a line, with a mark behind those that end without one, such as points of a list."""
     line = ""
     for quote in quotes:
         is_cjk = has_cjk(line[-2:] + quote[:2])
-        if line and not line.rstrip(_CLOSERS).endswith(_QUOTE_ENDS):
+        if line and not line.rstrip(_CLOSING_MARKS).endswith(_QUOTE_ENDS):
             line += "；" if is_cjk else ";"
         line += quote if is_cjk or not line else f" {quote}"
     return line
@@ -84,8 +84,8 @@ def quoted_sentence(text: str, sentence: NamedSentence, keys: Iterable[str]) -> 
     clauses = _END_OF_CLAUSE.finditer(text, sentence.start, start)
     clause_start = max((clause.end() for clause in clauses), default=start)
     link_start = text.rfind("[", sentence.start, start)
-    if "]" not in text[max(link_start, sentence.start) : start] and link_start >= 0:
-        clause_start = min(clause_start, link_start)
+    if link_start >= 0 and "]" not in text[link_start:start]:
+        clause_start = min(clause_start, link_start)  # the name stands inside of the link
     return "…" + quoted_line(text[clause_start : sentence.end], LONGEST_QUOTED_LINE)
 
 
@@ -134,7 +134,7 @@ def _has_own_words(text: str, sentence: NamedSentence) -> bool:
     line = " ".join(words)
     if "[" in line or ":" in line:
         line = _WORDS_OF_LINK.sub(" ", without_addresses(line))
-    return _LETTER.search(line) is not None
+    return _ANY_LETTER.search(line) is not None
 
 
 def _most_central_first(
