@@ -34,7 +34,7 @@ _LATIN = regex.compile(
     r"(?:/[A-Z]{1,3}(?= ?\d)[\d.-]*)?"  # GB/T 19001
     rf"(?:{WORD_GAP}(?:(?:of|the|and){WORD_GAP})*[\p{{Lu}}\p{{N}}]{_LATIN_REST}){{0,5}}"
 )
-_LATIN_WORD_BEHIND = regex.compile(r"\s*\p{Ll}")  # The | long voyage; not Go | 语言
+_LATIN_WORD_BEHIND = regex.compile(r"\s*\p{Latin}")  # The | long voyage; not Go | 语言
 # The most frequent surnames of China by number of people, but for those that begin common words (阳光);
 # then surnames of 百家姓 that today hardly begin other words.
 _SURNAMES = frozenset(
