@@ -17,7 +17,7 @@ from lightrag_jsonl.core.languages import (
 from lightrag_jsonl.core.names import name_key, nfkc_casefold
 from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.terms import search_terms
-from lightrag_jsonl.core.text import cut, on_one_line
+from lightrag_jsonl.core.text import UNSEEN, cut, on_one_line
 from lightrag_jsonl.core.types import (
     HEADING_SEPARATOR,
     UNKNOWN_TYPE,
@@ -39,7 +39,7 @@ SHOWN_TEXTS = 3  # of the description of an entity or a relation that the questi
 VALUE_LENGTH = 100  # characters of an alias, or of the name or the value of such a statement
 
 _LINE_MARK = pattern_of(r"\s*(?:(?:#{1,6}|[-*+•·●▪>]|\d{1,3}[.)])\s+)+")
-_GAP = pattern_of(r" {4,}")
+_GAP = pattern_of(f"{UNSEEN}{{4,}} ?")
 _BARE_WORD = pattern_of(r"[^\W_]+")
 _ENDING_MARKS = ".!?…。！？｡;；:：,，、"
 _CLOSING_MARKS = "\"'”’」』）)]】〕》〉»*_"
@@ -195,9 +195,7 @@ class ContextWriter(Struct, frozen=True, dict=True):
         """The text of a chunk without the heading that stands above it already, with an ellipsis for what
         did not hold at the time asked about.
         """
-        text = escaped(chunk.text).strip("\n")
-        if self.context.as_of:
-            text = _GAP.sub(f" {ELLIPSIS} ", text).strip()
+        text = _GAP.sub(f"{ELLIPSIS} ", escaped(chunk.text)).strip("\n")
         first_line, _, body = text.partition("\n")
         title = self.context.documents.get(chunk.document_id, "")
         headings = (title, chunk.heading.rpartition(HEADING_SEPARATOR)[2])
