@@ -293,10 +293,10 @@ class ContextWriter(Struct, frozen=True, dict=True):
         return safe_line(self.words.keyword_comma.join(keywords))
 
     def _title(self, document_id: str) -> str:
-        """A document's title with its date."""
+        """A document's title with its date, if the title does not say it."""
         title = _shown_label(self.context.documents.get(document_id, document_id))
         date = _shown_label(self.context.dates.get(document_id, ""))
-        return title + (self.words.brackets.format(date) if date else "")
+        return title if date in title else title + self.words.brackets.format(date)
 
     @cached_property
     def _question_terms(self) -> frozenset[str]:

@@ -221,7 +221,9 @@ async def test_without_records_only_the_dates_of_documents_count(
 
 
 async def test_a_daily_note_has_its_day(tmp_path: Path) -> None:
-    """By its file, its title or its first heading; a date that was given counts before."""
+    """By its file, its title or its first heading; a date that was given counts before. A title with its
+    date stands without it a second time.
+    """
     notes = tmp_path / "notes"
     notes.mkdir()
     (notes / "2026-11-03.md").write_text("The pump was oiled.", encoding="utf-8")
@@ -234,6 +236,9 @@ async def test_a_daily_note_has_its_day(tmp_path: Path) -> None:
         context = await rag.retrieve("pump", as_of="2026-11-03", mode="naive")
     assert dates == {"2026-11-03", "2026-11-04", "2026-11-05", "2026-12"}
     assert {chunk.text for chunk in context.chunks} == {"The pump was oiled."}
+    assert (
+        context.prompt.count("2026-11-03") == 3
+    )  # at the top, above the passage, among the sources
 
 
 async def test_a_hidden_document_replaces_nothing(tmp_path: Path) -> None:
