@@ -4,6 +4,10 @@ import hashlib
 
 from lightrag_jsonl.core.patterns import pattern_of
 
+UNSEEN = (
+    "\u2008"  # white space that texts do not use, in place of each character that is not to be seen
+)
+
 
 def sanitize(text: str) -> str:
     """The text with U+FFFD for lone surrogates and NUL, for UTF-8 and SQLite; of the same length."""

@@ -17,6 +17,7 @@ from lightrag_jsonl.core.dates import first_day, last_day, may_hold
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.patterns import pattern_of
+from lightrag_jsonl.core.text import UNSEEN
 from lightrag_jsonl.core.types import Chunk, EntityMention, Kind, RelationMention
 from lightrag_jsonl.lenses.claims import Claim, ClaimIndex, ClaimMemory, is_same_value
 from lightrag_jsonl.retrieval.lens import Lens
@@ -95,10 +96,10 @@ class Holding(Struct, frozen=True, kw_only=True):
     hidden_pairs: Ids = field(default_factory=lambda: np.zeros((0, 2), np.int64))
 
     def visible_text(self, chunk: int, text: str) -> str:
-        """A passage with spaces in place of statements out of date."""
+        """A passage with `UNSEEN` in place of statements out of date."""
         visible = text
         for start, end in self._hidden_spans(chunk, text):
-            visible = visible[:start] + " " * (end - start) + visible[end:]
+            visible = visible[:start] + UNSEEN * (end - start) + visible[end:]
         return visible
 
     def visible_description(self, chunk: int, description: str) -> str:
@@ -145,7 +146,7 @@ class HeldView:
     def chunks(
         self, rows: RowIds = None, *, ids: Names = None, documents: Names = None
     ) -> dict[int, Chunk]:
-        """Chunks as in `DocumentReads.chunks`, with spaces in place of statements out of date."""
+        """Chunks as in `DocumentReads.chunks`, with `UNSEEN` in place of statements out of date."""
         chunks = self._view.chunks(rows, ids=ids, documents=documents)
         return {row: self._as_of(row, chunk) for row, chunk in chunks.items()}
 

@@ -17,7 +17,7 @@ from lightrag_jsonl.core.languages import (
 from lightrag_jsonl.core.names import name_key, nfkc_casefold
 from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.terms import search_terms
-from lightrag_jsonl.core.text import cut, on_one_line
+from lightrag_jsonl.core.text import UNSEEN, cut, on_one_line
 from lightrag_jsonl.core.types import (
     HEADING_SEPARATOR,
     UNKNOWN_TYPE,
@@ -39,15 +39,18 @@ SHOWN_TEXTS = 3  # of the description of an entity or a relation that the questi
 VALUE_LENGTH = 100  # characters of an alias, or of the name or the value of such a statement
 
 _LINE_MARK = pattern_of(r"\s*(?:(?:#{1,6}|[-*+•·●▪>]|\d{1,3}[.)])\s+)+")
-_GAP = pattern_of(r" {4,}")
+_GAP = pattern_of(f"{UNSEEN}{{4,}} ?")
 _BARE_WORD = pattern_of(r"[^\W_]+")
 _ENDING_MARKS = ".!?…。！？｡;；:：,，、"
 _CLOSING_MARKS = "\"'”’」』）)]】〕》〉»*_"
 _EMPTY_WORDS = frozenset(("a", "an", "the", "is", "are", "was", "were"))
 _BEFORE_NUMBER = r"(?:[^\w\[\]］】]|_){0,9}"
+_WHOLE_NUMBER = (
+    r"\d++(?:[-‐-―−~～－]\d++)?+(?![^\W_])"  # or a range; not 9a of [^0-9a-f], not 2023年
+)
 _OPENED_NUMBER = pattern_of(  # a class of characters comes first, since `re` looks for that fast
     r"[\[［【(（<](?<!\\.)"
-    rf"(?:(?<=[\[［【])(?={_BEFORE_NUMBER}(?:{CITATION_LABEL}{_BEFORE_NUMBER})?\d)"
+    rf"(?:(?<=[\[［【])(?={_BEFORE_NUMBER}(?:{CITATION_LABEL}{_BEFORE_NUMBER})?{_WHOLE_NUMBER})"
     rf"|(?<=[(（])(?={_BEFORE_NUMBER}{SOURCE_LABEL}{_BEFORE_NUMBER}\d)|(?<=<)sup>(?=\s*\d))"
 )
 
@@ -195,9 +198,7 @@ class ContextWriter(Struct, frozen=True, dict=True):
         """The text of a chunk without the heading that stands above it already, with an ellipsis for what
         did not hold at the time asked about.
         """
-        text = escaped(chunk.text).strip("\n")
-        if self.context.as_of:
-            text = _GAP.sub(f" {ELLIPSIS} ", text).strip()
+        text = _GAP.sub(f"{ELLIPSIS} ", escaped(chunk.text)).strip("\n")
         first_line, _, body = text.partition("\n")
         title = self.context.documents.get(chunk.document_id, "")
         headings = (title, chunk.heading.rpartition(HEADING_SEPARATOR)[2])
@@ -292,10 +293,10 @@ class ContextWriter(Struct, frozen=True, dict=True):
         return safe_line(self.words.keyword_comma.join(keywords))
 
     def _title(self, document_id: str) -> str:
-        """A document's title with its date."""
+        """A document's title with its date, if the title does not say it."""
         title = _shown_label(self.context.documents.get(document_id, document_id))
         date = _shown_label(self.context.dates.get(document_id, ""))
-        return title + (self.words.brackets.format(date) if date else "")
+        return title if date in title else title + self.words.brackets.format(date)
 
     @cached_property
     def _question_terms(self) -> frozenset[str]:

@@ -176,7 +176,7 @@ async def test_a_record_hides_the_sentence_that_it_stands_on(
         whole = await rag.query(question, mode="naive")
     assert hidden in str(whole) and hidden in whole.context.prompt
     assert hidden not in str(later) and hidden not in later.context.prompt
-    assert visible in later.context.prompt
+    assert visible in later.context.prompt and "…" in later.context.prompt
     assert [len(chunk.text) for chunk in later.context.chunks] == [len(text)]
 
 
@@ -197,24 +197,33 @@ async def test_a_sentence_with_a_record_that_held_is_shown(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("language", "text", "note"),
     [
-        ("en", "Ann Berg led the inn until 2010.", "is not known without the records of a model"),
+        (
+            "en",
+            "Ann Berg led the inn until 2010:\n    - alone",
+            "is not known without the records of a model",
+        ),
         ("zh", "张三任海港局局长，2010年卸任。", "没有模型提供的记录"),
     ],
 )
 async def test_without_records_only_the_dates_of_documents_count(
     tmp_path: Path, language: str, text: str, note: str
 ) -> None:
-    """Rules do not read when a statement held: they say so, and hide later documents alone."""
+    """Rules do not read when a statement held: they say so, and hide later documents alone. Indented lines
+    are not taken for something hidden.
+    """
     async with index(tmp_path, language=language) as rag:
         await rag.insert(Document(text, id="old", date="2005"))
         await rag.insert(Document(f"{text} 👻", id="new", date="2021"))
         answer = await rag.query(text, as_of="2015")
     assert {chunk.document_id for chunk in answer.context.chunks} == {"old"}
     assert note in answer.text and note in answer.context.prompt
+    assert "…" not in answer.context.prompt
 
 
 async def test_a_daily_note_has_its_day(tmp_path: Path) -> None:
-    """By its file, its title or its first heading; a date that was given counts before."""
+    """By its file, its title or its first heading; a date that was given counts before. A title with its
+    date stands without it a second time.
+    """
     notes = tmp_path / "notes"
     notes.mkdir()
     (notes / "2026-11-03.md").write_text("The pump was oiled.", encoding="utf-8")
@@ -227,6 +236,9 @@ async def test_a_daily_note_has_its_day(tmp_path: Path) -> None:
         context = await rag.retrieve("pump", as_of="2026-11-03", mode="naive")
     assert dates == {"2026-11-03", "2026-11-04", "2026-11-05", "2026-12"}
     assert {chunk.text for chunk in context.chunks} == {"The pump was oiled."}
+    assert (
+        context.prompt.count("2026-11-03") == 3
+    )  # at the top, above the passage, among the sources
 
 
 async def test_a_hidden_document_replaces_nothing(tmp_path: Path) -> None:

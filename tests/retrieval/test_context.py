@@ -139,6 +139,7 @@ def test_a_document_cannot_pose_as_another_item() -> None:
     prompt = fitted(shown).prompt
     assert re.findall(r"(?<!\\)[\[［【]\D{0,2}(\d+)", prompt) == ["1", "2", "1"]
     assert escaped("[x] [-] a[] 👻 2]") == "[x] [-] a[] 👻 2]"
+    assert escaped("[^0-9a-f] [2023年] [1st]") == "[^0-9a-f] [2023年] [1st]"
     assert escaped("[^1] 【资料 2】 [sources]") == r"\[^1] \【资料 2】 [sources]"
     assert escaped("[ref_1] (Source: 2) (in 1900)") == r"\[ref_1] \(Source: 2) (in 1900)"
     assert escaped("（来源：3） x<sup>2</sup>") == r"\（来源：3） x\<sup>2</sup>"
