@@ -28,8 +28,9 @@ _TABLE_RULE = pattern_of(r"[\s|:+-]+")
 _TABLE_RULE_BELOW = pattern_of(r"\s*\n[ \t|:+]*-[ \t|:+-]*(?:\n|\Z)")
 _QUOTE_MARKS = pattern_of(r"^[^\S\n]*>[> \t]*", re.MULTILINE)
 _STATES_NOTHING = ("?", "？")
-_ASKS = pattern_of(  # unlike what somebody asks in a story
-    r"(?:what|why|how|which|who|where|when)\b|为什么|为何|什么|如何|怎么|怎样|哪", re.IGNORECASE
+_BOLD_LINE = pattern_of(r"\s*(?:\*\*[^*\n]+\*\*|__[^_\n]+__)\s*")
+_NUMBERED_LINE = pattern_of(
+    r"\s*(?:\d{1,3}[.)、．]|[（(]?[一二三四五六七八九十]{1,3}[）)、．.])\s*\S"
 )
 _HEAD_OF_MAIL = pattern_of(
     r"^(?:From|发件人)[ \t]*[:：][ \t]*(?P<sender><[^\n]+|[^\n<]+?)[ \t]*(?:<[^\n]*)?\n"
@@ -81,7 +82,9 @@ class Quote(Struct, frozen=True, kw_only=True):
         name, unlike a chapter's title with many names.
         """
         folded_name = folded_text(name)
-        if folded_name in folded_text(f"{self.lead}\n{self.text}"):
+        title = self.setting.partition("\n")[0]  # of all sentences, and so of none
+        led_text = self.text if self.lead == title else f"{self.lead}\n{self.text}"
+        if folded_name in folded_text(led_text):
             return True
         headings = folded_text(self.setting).replace(HEADING_SEPARATOR, "\n").split("\n")
         return any(
@@ -105,7 +108,8 @@ def _chunk_quotes(chunk: Chunk, rank: int, title: str) -> Iterator[Quote]:
     spans = sentence_spans(text)
     for place, (start, end) in enumerate(spans, start=1):
         line = citable_line(chunk.text[start:end])
-        if not line or setting.takes(text, start, end, line, is_last=place == len(spans)):
+        is_last = place == len(spans)
+        if not line or (setting.takes(text, start, end, line, is_last=is_last) and len(spans) > 1):
             continue
         lead = setting.lead_of(text, start, line)
         if TABLE_ROW.match(text, _line_start(text, start)):
@@ -133,6 +137,8 @@ class _Setting:
         self._title = title
         self._heading = heading
         self._heads = list(_HEAD_OF_MAIL.finditer(text))
+        self._subheading = ""
+        self._heading_end = 0  # of the line of the last heading
         self._sender = ""
         self._is_signature = False
         self._above = ""  # a question or the beginning of a list
@@ -142,17 +148,14 @@ class _Setting:
     @property
     def words(self) -> str:
         """The title, the headings and the sender."""
-        return f"{self._title}\n{self._heading}\n{self._sender}".rstrip("\n")
+        words = (self._title, self._heading, self._subheading, self._sender)
+        return "\n".join(words).rstrip("\n")
 
     def takes(self, text: str, start: int, end: int, line: str, *, is_last: bool) -> bool:
-        """Whether a sentence only introduces the next sentences."""
-        if is_last:
-            return False
+        """Whether a sentence only introduces the next sentences; at the end of a passage it says nothing."""
         if self._takes_head(start):
             return True
-        if HEADING.match(text, start) or line == self._title:
-            self._heading = line
-            self._above = line if _only_asks(line) else ""
+        if self._takes_heading(text, start, end, line):
             return True
         if TABLE_ROW.match(text, _line_start(text, start)):
             if _TABLE_RULE_BELOW.match(text, end):
@@ -160,20 +163,49 @@ class _Setting:
                 return True
             return _TABLE_RULE.fullmatch(line) is not None
         self._header = []
-        ends_line = text[end : end + 1] in ("\n", "")
+        if _only_asks(line):
+            self._above = line
+            self._has_items = False
+            return True
+        ends_line = not text[end : _line_end(text, end)].strip()
         is_whole_line = (
             ends_line and not _QUOTE_MARKS.sub("", text[_line_start(text, start) : start]).strip()
         )
         begins_list = ends_line and LIST_ITEM.match(text[end : end + 100].lstrip()) is not None
-        if line.endswith(_LEADS_IN) and (is_whole_line or begins_list):
+        if line.endswith(_LEADS_IN) and not is_last and (is_whole_line or begins_list):
             self._above = f"{self._above} {line}" if _only_asks(self._above) else line
             self._has_items = False
             return True
-        if _only_asks(line) and (is_whole_line or _ASKS.match(line)):
-            self._above = line
-            self._has_items = False
-            return True
         return False
+
+    def _takes_heading(self, text: str, start: int, end: int, line: str) -> bool:
+        """Whether a sentence is of a heading, which stands above what follows."""
+        if start < self._heading_end:  # the second sentence of a heading
+            self._above = f"{self._above} {line}" if _only_asks(line) else self._above
+            return True
+        is_heading = HEADING.match(text, start) is not None or line == self._title
+        if not is_heading and not self._is_subheading(text, start, end, line):
+            return False
+        self._heading_end = _line_end(text, end)
+        self._above = line if _only_asks(line) else ""
+        self._subheading = "" if is_heading else line
+        self._heading = line if is_heading else self._heading
+        return True
+
+    def _is_subheading(self, text: str, start: int, end: int, line: str) -> bool:
+        """Whether a line is a heading without a mark: in bold, or numbered above a paragraph, and no point of
+        a list.
+        """
+        whole_line = text[_line_start(text, start) : _line_end(text, end)]
+        if "\n" in whole_line or _SENTENCE_END.search(line) or line.endswith(_LEADS_IN):
+            return False
+        if _BOLD_LINE.fullmatch(whole_line):
+            return True
+        below = text[end : end + LONGEST_QUOTE].lstrip()
+        is_point = (
+            self._above or self._has_items or LIST_ITEM.match(below) or TABLE_ROW.match(below)
+        )
+        return not is_point and _NUMBERED_LINE.match(whole_line) is not None
 
     def _takes_head(self, start: int) -> bool:
         """Whether a sentence stands in the head of a mail, whose sender says what follows."""
@@ -206,7 +238,7 @@ class _Setting:
         if self._sender and self.weight_of(text, start) == 1.0:
             return self._sender
         if is_item or not _SENTENCE_END.search(line):
-            return self._heading.rpartition(HEADING_SEPARATOR)[2]
+            return self._subheading or self._heading.rpartition(HEADING_SEPARATOR)[2]
         return ""
 
     def row(self, line: str) -> str:
@@ -232,6 +264,11 @@ def _only_asks(line: str) -> bool:
 
 def _line_start(text: str, place: int) -> int:
     return text.rfind("\n", 0, place) + 1
+
+
+def _line_end(text: str, place: int) -> int:
+    end = text.find("\n", place)
+    return len(text) if end < 0 else end
 
 
 def _quoted_cells(row: str) -> list[str]:
