@@ -28,9 +28,9 @@ _TABLE_RULE = pattern_of(r"[\s|:+-]+")
 _TABLE_RULE_BELOW = pattern_of(r"\s*\n[ \t|:+]*-[ \t|:+-]*(?:\n|\Z)")
 _QUOTE_MARKS = pattern_of(r"^[^\S\n]*>[> \t]*", re.MULTILINE)
 _STATES_NOTHING = ("?", "？")
-_BOLD_LINE = pattern_of(r"\s*(?:\*\*[^*\n]+\*\*|__[^_\n]+__)\s*")
+_BOLD_LINE = pattern_of(r"\A(?:\*\*[^*\n]+\*\*|__[^_\n]+__)\Z")
 _NUMBERED_LINE = pattern_of(
-    r"\s*(?:\d{1,3}[.)、．]|[（(]?[一二三四五六七八九十]{1,3}[）)、．.])\s*\S"
+    r"\A(?:\d{1,3}[.)、．]|[（(]?[一二三四五六七八九十]{1,3}[）)、．.])\s*+\S"
 )
 _HEAD_OF_MAIL = pattern_of(
     r"^(?:From|发件人)[ \t]*[:：][ \t]*(?P<sender><[^\n]+|[^\n<]+?)[ \t]*(?:<[^\n]*)?\n"
@@ -196,10 +196,10 @@ class _Setting:
         """Whether a line is a heading without a mark: in bold, or numbered above a paragraph, and no point of
         a list.
         """
-        whole_line = text[_line_start(text, start) : _line_end(text, end)]
+        whole_line = text[_line_start(text, start) : _line_end(text, end)].strip()
         if "\n" in whole_line or _SENTENCE_END.search(line) or line.endswith(_LEADS_IN):
             return False
-        if _BOLD_LINE.fullmatch(whole_line):
+        if _BOLD_LINE.match(whole_line):
             return True
         below = text[end : end + LONGEST_QUOTE].lstrip()
         is_point = (
