@@ -60,7 +60,7 @@ def _rows_of_dates(task: SearchTask, dates: Sequence[str]) -> Ids:
     scores = dict(snapshot.search_terms(terms, MOST_READ + TIES, None))
     hits = task.settled("chunk", Hits.of([*scores], [*scores.values()]), MOST_READ)
     for row, chunk in snapshot.chunks(hits.ids.tolist()).items():
-        if tells_date(f"{chunk.background}\n{chunk.text}", dates):
+        if tells_date(chunk.background, dates) or tells_date(chunk.text, dates):
             rows.add(row)
     return column(sorted(rows))
 

@@ -538,6 +538,12 @@ def test_words_of_a_mail_stand_behind_their_sender() -> None:
             "en",
             "Who will repair the pump? Ivo Brack does.",
         ),
+        (
+            "- Is the pump old?\n  - Ada: the pump is from 1911.\n- The roof leaks.\n- The pump is loud.",
+            "Does the roof leak?",
+            "en",
+            "The roof leaks.",
+        ),
     ],
 )
 def test_headings_and_questions_are_shown_with_what_stands_below(

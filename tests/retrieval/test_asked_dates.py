@@ -14,6 +14,7 @@ ENGLISH_MINUTES = [
         ("May 12, 2021", "Ivo Brack"),
         ("June 9, 2021", "Una Dell"),
         ("12 May 2022", "Ole Quist"),
+        ("2022-07-14", "Note taker: Mark"),
     )
 ]
 CHINESE_MINUTES = [
@@ -87,3 +88,5 @@ def test_sentences_of_the_asked_date_are_quoted_first(english: LightRAG, chinese
 
     assert english_answer.split("- ")[1].startswith("Attending were: Ivo Brack")
     assert chinese_answer.split("- ")[1].startswith("出席：李大为")
+    # "Mark", and below the date, are no month of 2022.
+    assert "Mark" in english.query("Who was the note taker on 14 July 2022?").text.split("- ")[1]

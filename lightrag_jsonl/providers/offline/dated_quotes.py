@@ -15,7 +15,10 @@ def are_of_dates(quotes: Sequence[Quote], context: Context, dates: Sequence[str]
         return [False] * len(quotes)
     passages_of_dates = [_is_of_dates(chunk, dates) for chunk in context.chunks]
     return [
-        tells_date(f"{quote.lead}\n{quote.text}\n{quote.setting}", dates)
+        any(
+            tells_date(words, dates)
+            for words in (quote.lead, quote.text, *quote.setting.split("\n"))
+        )
         or (passages_of_dates[quote.rank] and not _tells_any_date(quote.setting))
         for quote in quotes
     ]

@@ -142,6 +142,7 @@ class _Setting:
         self._sender = ""
         self._is_signature = False
         self._above = ""  # a question or the beginning of a list
+        self._above_indent = -1  # of a question that is a point of a list
         self._has_items = False  # whether a point of the list below it was read
         self._header: list[str] = []  # of a table
 
@@ -164,6 +165,8 @@ class _Setting:
             return _TABLE_RULE.fullmatch(line) is not None
         self._header = []
         if _only_asks(line):
+            is_item = LIST_ITEM.match(text, _line_start(text, start)) is not None
+            self._above_indent = _indent(text, start) if is_item else -1
             self._above = line
             self._has_items = False
             return True
@@ -174,6 +177,7 @@ class _Setting:
         begins_list = ends_line and LIST_ITEM.match(text[end : end + 100].lstrip()) is not None
         if line.endswith(_LEADS_IN) and not is_last and (is_whole_line or begins_list):
             self._above = f"{self._above} {line}" if _only_asks(self._above) else line
+            self._above_indent = -1
             self._has_items = False
             return True
         return False
@@ -188,6 +192,7 @@ class _Setting:
             return False
         self._heading_end = _line_end(text, end)
         self._above = line if _only_asks(line) else ""
+        self._above_indent = -1
         self._subheading = "" if is_heading else line
         self._heading = line if is_heading else self._heading
         return True
@@ -227,8 +232,10 @@ class _Setting:
     def lead_of(self, text: str, start: int, line: str) -> str:
         """The context for a reader of the sentence alone: the subject of a list or an answer."""
         is_item = LIST_ITEM.match(text, _line_start(text, start)) is not None
-        is_answer = self._above.endswith(_STATES_NOTHING)
+        if is_item and _indent(text, start) <= self._above_indent:
+            self._above = ""  # a question in a list leads what stands deeper
         above = self._above
+        is_answer = above.endswith(_STATES_NOTHING)
         is_led = above.endswith(_LEADS_IN) and not self._has_items  # else it follows the list
         if not is_item:
             self._above = ""
@@ -264,6 +271,11 @@ def _only_asks(line: str) -> bool:
 
 def _line_start(text: str, place: int) -> int:
     return text.rfind("\n", 0, place) + 1
+
+
+def _indent(text: str, place: int) -> int:
+    line = text[_line_start(text, place) : place + 1]
+    return len(line) - len(line.lstrip(" \t"))
 
 
 def _line_end(text: str, place: int) -> int:
