@@ -1,7 +1,7 @@
 """Dates in the words of a text: "June 2021", 2021年6月, and "last March" or 去年 from the date of the text."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from msgspec import Struct
@@ -58,6 +58,21 @@ def find_dates(text: str, written: str = "") -> tuple[WrittenDate, ...]:
         if first:
             dates.append(WrittenDate(match.start(), match.end(), first, last))
     return tuple(dates)
+
+
+def asked_dates(question: str) -> tuple[str, ...]:
+    """The days and months in a question, in our form; a year alone is a word as others are."""
+    return tuple(dict.fromkeys([date.first for date in find_dates(question) if "-" in date.first]))
+
+
+def tells_date(text: str, dates: Sequence[str]) -> bool:
+    """Whether a text has a date that is one of some days, or within one of some months."""
+    return any(is_within(found.first, dates) for found in find_dates(text))
+
+
+def is_within(date: str, dates: Sequence[str]) -> bool:
+    """Whether a date is one of others, or more precise than one of them: "2021-06-15" is within "2021-06"."""
+    return any(f"{date}-".startswith(f"{other}-") for other in dates)
 
 
 class _Rules(Struct, frozen=True, kw_only=True):

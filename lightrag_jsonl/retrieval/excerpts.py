@@ -9,11 +9,14 @@ from itertools import chain
 
 from msgspec import Struct
 
+from lightrag_jsonl.core.display import LINK_TARGET
 from lightrag_jsonl.core.front_matter import is_label
-from lightrag_jsonl.core.sentences import sentence_spans
+from lightrag_jsonl.core.patterns import pattern_of
+from lightrag_jsonl.core.sentences import TABLE_ROW, sentence_spans
 from lightrag_jsonl.core.stop_words import FUNCTION_WORDS
 from lightrag_jsonl.core.terms import search_terms, stem
 from lightrag_jsonl.core.types import Chunk, Excerpt
+from lightrag_jsonl.providers.offline.markup import without_markup
 
 # Tuned on A Christmas Carol and on notes about anaesthesia (`python -m benchmarks.overview`), and measured
 # on two other texts.
@@ -30,6 +33,11 @@ SENTENCE_JOINT = 1  # tokens between two sentences
 LISTED_NAMES = 6  # at least, in a sentence that is a list of names
 LIST_SHARE = 0.6  # of the letters of a list, at least, are letters of the names
 GAP_TOKENS = 3  # that a sentence costs besides, so that the shortest are not always chosen
+
+
+_LINK = pattern_of(  # of Markdown, with nothing beside
+    rf"\A[\s*+•\d.)-]*+!?\[[^\[\]\n]+\]{LINK_TARGET}[\s.,;|]*\Z"
+)
 
 
 class CandidateSentence(Struct, frozen=True, kw_only=True):
@@ -82,14 +90,19 @@ def split_sentences(
 
 @lru_cache(1_000)  # questions about the whole read the same chunks
 def _quotable_sentences(text: str) -> list[tuple[Excerpt, frozenset[str], frozenset[str]]]:
-    """The sentences of a text that say something by themselves, each with its stems and its terms."""
+    """The sentences of a text that say something by themselves, each with its stems and its terms: no code,
+    and rows of tables only where there is nothing else.
+    """
     sentences: list[tuple[Excerpt, frozenset[str], frozenset[str]]] = []
-    for start, end in whole_sentences(text):
-        sentence = text[start:end]
+    rows = list(sentences)
+    plain = without_markup(text)
+    for start, end in whole_sentences(plain):
+        sentence = plain[start:end]
         stems = content_stems(sentence)
         if _is_quotable(sentence, stems):
-            sentences.append(((start, end), stems, frozenset(search_terms(sentence))))
-    return sentences
+            among = rows if TABLE_ROW.match(sentence) else sentences
+            among.append(((start, end), stems, frozenset(search_terms(sentence))))
+    return sentences or rows
 
 
 @lru_cache(10_000)
@@ -103,9 +116,11 @@ def _tokens_of_a_character(chunk: Chunk) -> float:
 
 
 def _is_quotable(text: str, terms: frozenset[str]) -> bool:
-    """Whether a sentence says something by itself: no table, list or label, no rest of a sentence."""
+    """Whether a sentence says something by itself: no table, list, link or label, no rest of a sentence."""
     is_rest = text[0].islower() and len(terms) < REST_TERMS
-    return bool(terms) and not is_rest and len(text) <= LONGEST_SENTENCE and not is_label(text)
+    if not terms or is_rest or len(text) > LONGEST_SENTENCE:
+        return False
+    return not is_label(text) and _LINK.match(text) is None
 
 
 def _lists_names(text: str, names: Sequence[str]) -> bool:

@@ -9,6 +9,7 @@ from lightrag_jsonl.core.front_matter import asks_for_front_matter
 from lightrag_jsonl.core.question_scope import TEXT_WORDS, content_words
 from lightrag_jsonl.core.terms import stem
 from lightrag_jsonl.core.types import Chunk
+from lightrag_jsonl.retrieval.asked_dates import with_asked_dates
 from lightrag_jsonl.retrieval.hits import Hits, column
 from lightrag_jsonl.retrieval.task import SearchTask
 from lightrag_jsonl.storage.vector_index import Ids
@@ -32,9 +33,11 @@ class Passages(Struct, frozen=True):
 def arrange_passages(task: SearchTask, walked: Hits, text_hits: Hits) -> Passages:
     """The passages in the order to show them; of several copies, the one that the walk ranks best.
 
-    Front matter keeps its place if the question asks for such, or has a word that only it has. Of the
+    The passages of a date in the question come first. Front matter keeps its place if the question asks for such, or has a word that only it has. Of the
     hits by text, those that may be shown are looked at.
     """
+    if any(map(str.isnumeric, task.query.question)):  # as in every date
+        walked, text_hits = with_asked_dates(task, walked, text_hits)
     text_limit = SPARE_CHUNKS
     if len(walked) == 0 or task.chunk_limit > task.param.chunk_top_k:
         text_limit += task.chunk_limit

@@ -508,3 +508,55 @@ def test_words_of_a_mail_stand_behind_their_sender() -> None:
         quoted_lines(answer("灯油怎么了？", context(chinese, facts=False), "zh"))[0]
         == "李明：灯油用完了。 [1]"
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "language", "first"),
+    [
+        (
+            "## 校园网多少钱一个月?有额外收费吗？\n\n每月二十八元。",
+            "校园网多少钱一个月？",
+            "zh",
+            "校园网多少钱一个月? 有额外收费吗？每月二十八元。",
+        ),
+        (
+            "高分子简史。\n\n1.聚合物的研发与应用\n\n它们用于造船。\n\n2.历史\n\n尼龙出现于1935年。",
+            "聚合物的研发与应用",
+            "zh",
+            "它们用于造船。",
+        ),
+        ("会议结论：  \n1、同意毕业。  \n", "会议的结论是什么？", "zh", "会议结论：1、同意毕业。"),
+        (
+            "**Topic 2: the pump house**\n\nReporter: Ada Orne\n",
+            "Who reported on the pump house?",
+            "en",
+            "Topic 2: the pump house: Reporter: Ada Orne",
+        ),
+        (
+            "The pump is old. Who will repair the pump? Ivo Brack does.",
+            "Who will repair the pump?",
+            "en",
+            "Who will repair the pump? Ivo Brack does.",
+        ),
+        (
+            "- Is the pump old?\n  - Ada: the pump is from 1911.\n- The roof leaks.\n- The pump is loud.",
+            "Does the roof leak?",
+            "en",
+            "The roof leaks.",
+        ),
+    ],
+)
+def test_headings_and_questions_are_shown_with_what_stands_below(
+    text: str, question: str, language: Language, first: str
+) -> None:
+    """What only repeats the question comes not first: a heading, in bold or numbered, or a question."""
+    assert quoted_lines(answer(question, context(text), language))[0] == f"{first} [1]"
+
+
+def test_a_heading_at_the_end_of_a_passage_is_not_shown() -> None:
+    """What stands below is in the next passage."""
+    given = context("The pump is old.\n\n## Repair of the pump", "The pump was made in Tolva.")
+
+    lines = quoted_lines(answer("Where was the pump made? The repair", given))
+
+    assert "Repair" not in "".join(lines)

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from functools import partial
 
@@ -19,6 +19,8 @@ from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.protocols import Embedder
 from lightrag_jsonl.core.question_scope import asks_about_everything
 from lightrag_jsonl.core.user_code import embed_texts
+from lightrag_jsonl.core.written_dates import asked_dates
+from lightrag_jsonl.providers.offline.dated_quotes import are_of_dates, date_terms
 from lightrag_jsonl.providers.offline.definitions import defining_first
 from lightrag_jsonl.providers.offline.keywords import names_in_question
 from lightrag_jsonl.providers.offline.overviews import overview_outline, overview_quotes
@@ -166,18 +168,19 @@ def nearest_quotes(question: str, context: Context, language: Language) -> list[
     if names and not any(_holds_half(quote, name) for quote in quotes for name in names):
         return []
     weights = _term_weights(question, context, quotes)
-    scores = [_score(quote, weights) for quote in quotes]
-    related = [(quote, score) for quote, score in zip(quotes, scores, strict=True) if score > 0]
-    if len(names) != 1:
-        return _by_score(related)
-    # Where all have the name, its words tell nothing.
-    name_terms = terms_with_characters(names[0])
-    other_weights = {term: weight for term, weight in weights.items() if term not in name_terms}
-    with_name = [
-        (quote, _score(quote, other_weights)) for quote, _ in related if quote.has_name(names[0])
-    ]
-    without_name = [(quote, score) for quote, score in related if not quote.has_name(names[0])]
-    return [*_by_score(with_name), *_by_score(without_name)]
+    name = names[0] if len(names) == 1 else ""
+    of_dates = are_of_dates(quotes, context, asked_dates(question))
+    # Where all have the name or are of the date, its words tell nothing.
+    known_terms = terms_with_characters(name) if name else frozenset()
+    if any(of_dates):
+        known_terms |= date_terms(question)
+    other_weights = {term: weight for term, weight in weights.items() if term not in known_terms}
+    groups = defaultdict[int, list[tuple[Quote, float]]](list)
+    for quote, is_of_date in zip(quotes, of_dates, strict=True):
+        if score := _score(quote, weights):
+            found = is_of_date + (bool(name) and quote.has_name(name))
+            groups[found].append((quote, _score(quote, other_weights) if found else score))
+    return [quote for found in sorted(groups, reverse=True) for quote in _by_score(groups[found])]
 
 
 def sentence_limit(response_type: str) -> int | None:

@@ -33,8 +33,9 @@ _ITEM_MARK = pattern_of(r"\A\s*(?:[-*•·●▪]|\[[ xX]\])\s+(?:\[[ xX]\]\s+)?
 _SPACE_OF_TAG = pattern_of(r" (?=[.,;:!?](?:\s|\Z))")  # "<b>now</b>." without its tags
 _QUOTE_MARKS = pattern_of(r"^[^\S\n]*>[> \t]*", re.MULTILINE)
 _STATES_NOTHING = ("?", "？")
-_ASKS = pattern_of(  # unlike what somebody asks in a story
-    r"(?:what|why|how|which|who|where|when)\b|为什么|为何|什么|如何|怎么|怎样|哪", re.IGNORECASE
+_BOLD_LINE = pattern_of(r"\A(?:\*\*[^*\n]+\*\*|__[^_\n]+__)\Z")
+_NUMBERED_LINE = pattern_of(
+    r"\A(?:\d{1,3}[.)、．]|[（(]?[一二三四五六七八九十]{1,3}[）)、．.])\s*+\S"
 )
 _HEAD_OF_MAIL = pattern_of(
     r"^(?:From|发件人)[ \t]*[:：][ \t]*(?P<sender><[^\n]+|[^\n<]+?)[ \t]*(?:<[^\n]*)?\n"
@@ -86,7 +87,9 @@ class Quote(Struct, frozen=True, kw_only=True):
         name, unlike a chapter's title with many names.
         """
         folded_name = folded_text(name)
-        if folded_name in folded_text(f"{self.lead}\n{self.text}"):
+        title = self.setting.partition("\n")[0]  # of all sentences, and so of none
+        led_text = self.text if self.lead == title else f"{self.lead}\n{self.text}"
+        if folded_name in folded_text(led_text):
             return True
         headings = folded_text(self.setting).replace(HEADING_SEPARATOR, "\n").split("\n")
         return any(
@@ -110,7 +113,8 @@ def _chunk_quotes(chunk: Chunk, rank: int, title: str) -> Iterator[Quote]:
     spans = sentence_spans(text)
     for place, (start, end) in enumerate(spans, start=1):
         line = citable_line(chunk.text[start:end])
-        if not line or setting.takes(text, start, end, line, is_last=place == len(spans)):
+        is_last = place == len(spans)
+        if not line or (setting.takes(text, start, end, line, is_last=is_last) and len(spans) > 1):
             continue
         lead = setting.lead_of(text, start, line)
         if TABLE_ROW.match(text, _line_start(text, start)):
@@ -138,26 +142,26 @@ class _Setting:
         self._title = title
         self._heading = heading
         self._heads = list(_HEAD_OF_MAIL.finditer(text))
+        self._subheading = ""
+        self._heading_end = 0  # of the line of the last heading
         self._sender = ""
         self._is_signature = False
         self._above = ""  # a question or the beginning of a list
+        self._above_indent = -1  # of a question that is a point of a list
         self._has_items = False  # whether a point of the list below it was read
         self._header: list[str] = []  # of a table
 
     @property
     def words(self) -> str:
         """The title, the headings and the sender."""
-        return f"{self._title}\n{self._heading}\n{self._sender}".rstrip("\n")
+        words = (self._title, self._heading, self._subheading, self._sender)
+        return "\n".join(words).rstrip("\n")
 
     def takes(self, text: str, start: int, end: int, line: str, *, is_last: bool) -> bool:
-        """Whether a sentence only introduces the next sentences."""
-        if is_last:
-            return False
+        """Whether a sentence only introduces the next sentences; at the end of a passage it says nothing."""
         if self._takes_head(start):
             return True
-        if HEADING.match(text, start) or line == self._title:
-            self._heading = line
-            self._above = line if _only_asks(line) else ""
+        if self._takes_heading(text, start, end, line):
             return True
         if TABLE_ROW.match(text, _line_start(text, start)):
             if is_table_header(text, end):
@@ -165,20 +169,53 @@ class _Setting:
                 return True
             return TABLE_RULE.fullmatch(line) is not None
         self._header = []
-        ends_line = text[end : end + 1] in ("\n", "")
+        if _only_asks(line):
+            is_item = LIST_ITEM.match(text, _line_start(text, start)) is not None
+            self._above_indent = _indent(text, start) if is_item else -1
+            self._above = line
+            self._has_items = False
+            return True
+        ends_line = not text[end : _line_end(text, end)].strip()
         is_whole_line = (
             ends_line and not _QUOTE_MARKS.sub("", text[_line_start(text, start) : start]).strip()
         )
         begins_list = ends_line and LIST_ITEM.match(text[end : end + 100].lstrip()) is not None
-        if line.endswith(_LEADS_IN) and (is_whole_line or begins_list):
+        if line.endswith(_LEADS_IN) and not is_last and (is_whole_line or begins_list):
             self._above = f"{self._above} {line}" if _only_asks(self._above) else line
-            self._has_items = False
-            return True
-        if _only_asks(line) and (is_whole_line or _ASKS.match(line)):
-            self._above = line
+            self._above_indent = -1
             self._has_items = False
             return True
         return False
+
+    def _takes_heading(self, text: str, start: int, end: int, line: str) -> bool:
+        """Whether a sentence is of a heading, which stands above what follows."""
+        if start < self._heading_end:  # the second sentence of a heading
+            self._above = f"{self._above} {line}" if _only_asks(line) else self._above
+            return True
+        is_heading = HEADING.match(text, start) is not None or line == self._title
+        if not is_heading and not self._is_subheading(text, start, end, line):
+            return False
+        self._heading_end = _line_end(text, end)
+        self._above = line if _only_asks(line) else ""
+        self._above_indent = -1
+        self._subheading = "" if is_heading else line
+        self._heading = line if is_heading else self._heading
+        return True
+
+    def _is_subheading(self, text: str, start: int, end: int, line: str) -> bool:
+        """Whether a line is a heading without a mark: in bold, or numbered above a paragraph, and no point of
+        a list.
+        """
+        whole_line = text[_line_start(text, start) : _line_end(text, end)].strip()
+        if "\n" in whole_line or _SENTENCE_END.search(line) or line.endswith(_LEADS_IN):
+            return False
+        if _BOLD_LINE.match(whole_line):
+            return True
+        below = text[end : end + LONGEST_QUOTE].lstrip()
+        is_point = (
+            self._above or self._has_items or LIST_ITEM.match(below) or TABLE_ROW.match(below)
+        )
+        return not is_point and _NUMBERED_LINE.match(whole_line) is not None
 
     def _takes_head(self, start: int) -> bool:
         """Whether a sentence stands in the head of a mail, whose sender says what follows."""
@@ -200,8 +237,10 @@ class _Setting:
     def lead_of(self, text: str, start: int, line: str) -> str:
         """The context for a reader of the sentence alone: the subject of a list or an answer."""
         is_item = LIST_ITEM.match(text, _line_start(text, start)) is not None
-        is_answer = self._above.endswith(_STATES_NOTHING)
+        if is_item and _indent(text, start) <= self._above_indent:
+            self._above = ""  # a question in a list leads what stands deeper
         above = self._above
+        is_answer = above.endswith(_STATES_NOTHING)
         is_led = above.endswith(_LEADS_IN) and not self._has_items  # else it follows the list
         if not is_item:
             self._above = ""
@@ -211,7 +250,7 @@ class _Setting:
         if self._sender and self.weight_of(text, start) == 1.0:
             return self._sender
         if is_item or not _SENTENCE_END.search(line):
-            return self._heading.rpartition(HEADING_SEPARATOR)[2]
+            return self._subheading or self._heading.rpartition(HEADING_SEPARATOR)[2]
         return ""
 
     def row(self, line: str) -> str:
@@ -225,6 +264,16 @@ def _only_asks(line: str) -> bool:
 
 def _line_start(text: str, place: int) -> int:
     return text.rfind("\n", 0, place) + 1
+
+
+def _indent(text: str, place: int) -> int:
+    line = text[_line_start(text, place) : place + 1]
+    return len(line) - len(line.lstrip(" \t"))
+
+
+def _line_end(text: str, place: int) -> int:
+    end = text.find("\n", place)
+    return len(text) if end < 0 else end
 
 
 def citable_line(sentence: str) -> str:

@@ -1,0 +1,43 @@
+"""The sentences of the dates in a question."""
+
+from collections.abc import Sequence
+
+from lightrag_jsonl.core.answers import Context
+from lightrag_jsonl.core.dates import iso_date
+from lightrag_jsonl.core.types import Chunk
+from lightrag_jsonl.core.written_dates import find_dates, is_within, tells_date
+from lightrag_jsonl.providers.offline.quotes import Quote, terms_with_characters
+
+
+def are_of_dates(quotes: Sequence[Quote], context: Context, dates: Sequence[str]) -> list[bool]:
+    """Whether each quote is of one of some days or months."""
+    if not dates:
+        return [False] * len(quotes)
+    passages_of_dates = [_is_of_dates(chunk, dates) for chunk in context.chunks]
+    return [
+        any(
+            tells_date(words, dates)
+            for words in (quote.lead, quote.text, *quote.setting.split("\n"))
+        )
+        or (passages_of_dates[quote.rank] and not _tells_any_date(quote.setting))
+        for quote in quotes
+    ]
+
+
+def date_terms(question: str) -> frozenset[str]:
+    """The terms of the dates in a question."""
+    written = [question[date.start : date.end] for date in find_dates(question)]
+    return terms_with_characters(" ".join(written)) if written else frozenset()
+
+
+def _is_of_dates(chunk: Chunk, dates: Sequence[str]) -> bool:
+    """Whether the document of a passage, or else the first date in the passage, is of one of the dates."""
+    if chunk.date:
+        return is_within(iso_date(chunk.date), dates)
+    firsts = [date.first for date in find_dates(chunk.text) if "-" in date.first]
+    return is_within(firsts[0], dates) if firsts else False
+
+
+def _tells_any_date(setting: str) -> bool:
+    """Whether a title or a heading has a day or a month."""
+    return any("-" in date.first for date in find_dates(setting))

@@ -1,0 +1,97 @@
+"""Passages of a date in the question, before all others."""
+
+import calendar
+from collections.abc import Sequence
+
+import numpy as np
+
+from lightrag_jsonl.core.terms import search_terms
+from lightrag_jsonl.core.written_dates import asked_dates, tells_date
+from lightrag_jsonl.retrieval.full_text import question_terms
+from lightrag_jsonl.retrieval.hits import Hits, column, concatenated
+from lightrag_jsonl.retrieval.question_names import question_names
+from lightrag_jsonl.retrieval.task import TIES, SearchTask
+from lightrag_jsonl.storage.filters import parse_where
+from lightrag_jsonl.storage.vector_index import Ids
+
+# Bounds, not tuned.
+MOST_READ = 60  # passages with words of a date, in which the date is looked for
+MOST_LEADING = 3  # passages that come first; 2 to 5 find as many of the supporting passages
+
+_CHINESE_DIGITS = "〇一二三四五六七八九"
+_ORDINAL_ENDINGS = ("st", "nd", "rd", "th")
+
+
+def with_asked_dates(task: SearchTask, walked: Hits, text_hits: Hits) -> tuple[Hits, Hits]:
+    """The hits of the walk and by text, after the passages of a day or a month in the question, the best by
+    text first; if passages of the date mention a name of the question, after these alone.
+    """
+    dates = asked_dates(task.query.question)
+    rows = _rows_of_dates(task, dates) if dates else column([])
+    rows = _mentioning_asked_names(task, rows[task.inside("chunk", rows)])
+    if not len(rows):
+        return walked, text_hits
+    terms = question_terms(task.query.question)
+    scores = dict(task.snapshot.search_terms(terms, len(rows), rows.tolist()))
+    scores_of_rows = np.array([scores.get(row, 0.0) for row in rows.tolist()])
+    leading = task.ranked("chunk", rows, scores_of_rows, MOST_LEADING, "of a date in the question")
+    return _after(leading, walked), _after(leading, text_hits)
+
+
+def _after(leading: Hits, hits: Hits) -> Hits:
+    """Hits after the leading ones, which score as the best hit does; nothing after no hits."""
+    if not len(hits):
+        return hits
+    scores = np.full(len(leading), hits.scores.max())
+    others = hits[~np.isin(hits.ids, leading.ids)]
+    return concatenated([Hits(leading.ids, scores, leading.why), others])[0]
+
+
+def _rows_of_dates(task: SearchTask, dates: Sequence[str]) -> Ids:
+    """The chunks that tell one of the dates, in the text, in headings or as the date of the document."""
+    snapshot = task.snapshot
+    rows: set[int] = set()
+    for date in dates:
+        rows.update(snapshot.matching_chunks(parse_where({"date": {"$gte": date, "$lte": date}})))
+    titles = [label.title or "" for label in snapshot.document_labels(titled=True)]
+    if titles_of_dates := [title for title in titles if tells_date(title, dates)]:
+        rows.update(snapshot.matching_chunks(parse_where({"title": list(titles_of_dates)})))
+    terms = [term for date in dates for term in search_terms(_forms_of(date))]
+    scores = dict(snapshot.search_terms(terms, MOST_READ + TIES, None))
+    hits = task.settled("chunk", Hits.of([*scores], [*scores.values()]), MOST_READ)
+    for row, chunk in snapshot.chunks(hits.ids.tolist()).items():
+        if tells_date(chunk.background, dates) or tells_date(chunk.text, dates):
+            rows.add(row)
+    return column(sorted(rows))
+
+
+def _mentioning_asked_names(task: SearchTask, rows: Ids) -> Ids:
+    """Those of some chunks that mention a name of the question, or all if none does."""
+    named = column(question_names(task).spellings)
+    positions, entities = task.snapshot.graph.entities_of(rows)
+    mentioning = rows[np.unique(positions[np.isin(entities, named)])]
+    return mentioning if len(mentioning) else rows
+
+
+def _forms_of(date: str) -> str:
+    """The words in which a date may be written, in figures and in both languages."""
+    year, month, day = [*map(int, date.split("-")), 0][:3]
+    forms = [
+        str(year),
+        f"{month} {month:02}",
+        calendar.month_name[month],
+        calendar.month_abbr[month],
+    ]
+    chinese = "".join([_CHINESE_DIGITS[int(digit)] for digit in str(year)])
+    chinese += f"年{_chinese_number(month)}月"
+    if day:
+        forms += [f"{day} {day:02}", *[f"{day}{ending}" for ending in _ORDINAL_ENDINGS]]
+        chinese += f"{_chinese_number(day)}日"
+    return " ".join([*forms, chinese])
+
+
+def _chinese_number(number: int) -> str:
+    """A number below 100 in Chinese words."""
+    tens, unit = divmod(number, 10)
+    ten = {0: "", 1: "十"}.get(tens, f"{_CHINESE_DIGITS[tens]}十")
+    return ten + (_CHINESE_DIGITS[unit] if unit or not tens else "")

@@ -1,0 +1,92 @@
+"""A day or a month of the question is asked for, in whatever form question and texts write it."""
+
+import pytest
+
+from lightrag_jsonl import Document, LightRAG, QueryParam
+from lightrag_jsonl.core.modes import Mode
+
+ENGLISH_MINUTES = [
+    Document(
+        f"# Meeting of the board, {day}\n\nAttending were:\n\n- {name}\n", id=f"minutes of {name}"
+    )
+    for day, name in (
+        ("April 7, 2021", "Ada Orne"),
+        ("May 12, 2021", "Ivo Brack"),
+        ("June 9, 2021", "Una Dell"),
+        ("12 May 2022", "Ole Quist"),
+        ("2022-07-14", "Note taker: Mark"),
+    )
+]
+CHINESE_MINUTES = [
+    Document(f"# 理事会例会 {day}\n\n## 出席\n\n- {name}\n", id=f"{name} 纪要")
+    for day, name in (
+        ("2021-4-7", "王小明"),
+        ("2021-5-12", "李大为"),
+        ("二〇二一年六月九日", "赵一凡"),
+        ("2022-5-12", "孙立新"),
+    )
+]
+
+
+@pytest.fixture(scope="module")
+def english(tmp_path_factory: pytest.TempPathFactory) -> LightRAG:
+    rag = LightRAG(tmp_path_factory.mktemp("en"))
+    rag.insert([*ENGLISH_MINUTES, Document("The board met.", id="dated", date="2021-08-11")])
+    return rag
+
+
+@pytest.fixture(scope="module")
+def chinese(tmp_path_factory: pytest.TempPathFactory) -> LightRAG:
+    rag = LightRAG(tmp_path_factory.mktemp("zh"), language="zh")
+    rag.insert(CHINESE_MINUTES)
+    return rag
+
+
+def first_document(rag: LightRAG, question: str, mode: Mode) -> str:
+    context = rag.retrieve(question, QueryParam(mode=mode))
+    return context.chunks[0].document_id
+
+
+@pytest.mark.parametrize("mode", ["mix", "naive"])
+@pytest.mark.parametrize(
+    ("question", "document"),
+    [
+        ("Who attended the board meeting on 12 May 2021?", "Ivo Brack"),
+        ("Who attended on 2021-05-12?", "Ivo Brack"),
+        ("Who was there on May 12th, 2022?", "Ole Quist"),
+        ("Who attended in June 2021?", "Una Dell"),
+        ("What did the board do in August 2021?", "dated"),
+    ],
+)
+def test_passages_of_an_asked_date_come_first(
+    english: LightRAG, mode: Mode, question: str, document: str
+) -> None:
+    """In the text, in a heading or as the document's date."""
+    assert document in first_document(english, question, mode)
+
+
+@pytest.mark.parametrize("mode", ["mix", "naive"])
+@pytest.mark.parametrize(
+    ("question", "document"),
+    [
+        ("2021年5月12日谁出席了例会？", "李大为"),
+        ("2021-05-12的例会谁出席？", "李大为"),
+        ("二〇二二年五月十二日谁出席？", "孙立新"),
+        ("2021年6月的例会谁出席？", "赵一凡"),
+    ],
+)
+def test_passages_of_an_asked_chinese_date_come_first(
+    chinese: LightRAG, mode: Mode, question: str, document: str
+) -> None:
+    assert document in first_document(chinese, question, mode)
+
+
+def test_sentences_of_the_asked_date_are_quoted_first(english: LightRAG, chinese: LightRAG) -> None:
+    """Those under the heading of the day, and not the words of the day elsewhere."""
+    english_answer = english.query("Who attended the meeting on 12 May 2021?").text
+    chinese_answer = chinese.query("2021年5月12日谁出席了例会？").text
+
+    assert english_answer.split("- ")[1].startswith("Attending were: Ivo Brack")
+    assert chinese_answer.split("- ")[1].startswith("出席：李大为")
+    # "Mark", and below the date, are no month of 2022.
+    assert "Mark" in english.query("Who was the note taker on 14 July 2022?").text.split("- ")[1]
