@@ -3,7 +3,7 @@
 import hmac
 import itertools
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Generic
@@ -51,6 +51,13 @@ class Line(Struct, Generic[Fact], frozen=True):
     description: str
     text: str
     tokens: int
+
+
+class BarePassage(Struct, frozen=True):
+    """A passage to compare texts with by what they say: `letters`, where lines end at the `borders`."""
+
+    letters: str
+    borders: frozenset[int]
 
 
 def fit_context(
@@ -207,8 +214,7 @@ class ContextSelection:
         if not (entities or relations):
             return 0
         passages = {
-            chunk.id: [self._writer.heading(0, chunk), *map(bare_text, chunk.text.split("\n"))]
-            for chunk in chunks
+            chunk.id: (self._writer.heading(0, chunk), bare_passage(chunk.text)) for chunk in chunks
         }
         entity_room = self._entity_budget - sum(line.tokens for line in self._entities.values())
         relation_room = self._relation_budget - sum(
@@ -249,7 +255,7 @@ class ContextSelection:
         selected: dict[int, Line[Fact]],
         facts: Mapping[int, Fact],
         room: int,
-        passages: Mapping[str, Sequence[str]],
+        passages: Mapping[str, tuple[str, BarePassage]],
     ) -> int:
         """Add a line for each fact that still fits into a room and says anything, by rank; returns the tokens
         of the new lines. No line repeats the passages or the texts of another line. The line of an
@@ -327,14 +333,19 @@ def without_shared_end(chunk: Chunk, chunks: Iterable[Chunk]) -> Chunk:
     for following in chunks:
         is_same_page = (chunk.document_id, chunk.page) == (following.document_id, following.page)
         if is_same_page and chunk.start < following.start < chunk.end <= following.end:
-            shared_start = following.start - chunk.start
-            paragraph_start = max(chunk.text.rfind("\n\n", 0, shared_start), 0)
-            spans = sentence_spans(chunk.text[paragraph_start:])
-            ends = [end for start, end in spans if paragraph_start + start < shared_start]
-            text = chunk.text[: paragraph_start + ends[-1] if ends else shared_start]
+            text = _beginning_before(chunk.text, following.start - chunk.start)
             tokens = chunk.tokens * len(text) // len(chunk.text)
             return replace(chunk, text=text, end=chunk.start + len(text), tokens=tokens)
     return chunk
+
+
+@lru_cache(2_000)  # questions read the same passages again and again
+def _beginning_before(text: str, shared_start: int) -> str:
+    """A text up to the end of the sentence in which something begins."""
+    paragraph_start = max(text.rfind("\n\n", 0, shared_start), 0)
+    spans = sentence_spans(text[paragraph_start:])
+    ends = [end for start, end in spans if paragraph_start + start < shared_start]
+    return text[: paragraph_start + ends[-1] if ends else shared_start]
 
 
 def chunk_size(chunk: Chunk, tokenizer: Tokenizer) -> int:
@@ -361,13 +372,13 @@ def context_mark(context: Context, secret: str) -> str:
 
 def without_repetition(
     fact: Entity | Relation,
-    passages: Mapping[str, Sequence[str]],
+    passages: Mapping[str, tuple[str, BarePassage]],
     labels: Collection[str],
     line_texts: Collection[str],
 ) -> str:
     """The description of a fact without what the prompt says elsewhere: sentences of the passages that the fact is
     from, labels, which state nothing, and texts of other lines that have the names of the fact. `passages` are the
-    heading and the bare lines of each chunk, by id.
+    heading and the bare text of each chunk, by id.
     """
     names = (fact.name,) if isinstance(fact, Entity) else (fact.source, fact.target)
     texts = [
@@ -381,7 +392,7 @@ def without_repetition(
 
 
 def _without_sentences_of(
-    passages: Sequence[Sequence[str]], texts: Sequence[str], names: Sequence[str]
+    passages: Sequence[tuple[str, BarePassage]], texts: Sequence[str], names: Sequence[str]
 ) -> Sequence[str]:
     """The texts of a description without the sentences of the passages; the texts as they are if a name
     occurs neither in the sentences to leave out nor in the headings of the passages.
@@ -389,19 +400,15 @@ def _without_sentences_of(
     Neither marks nor white space count: a sentence of several lines, or with a heading in front, is on
     one line in a description.
     """
-    lines = list(itertools.chain(*[[*lines, "\n"] for _, *lines in passages]))
-    letters = "".join(lines)
-    borders = {0, *itertools.accumulate(map(len, lines))}
-    stands_whole = partial(_stands_whole, letters=letters, borders=borders, names=names)
-    sentences_by_text: list[list[str]] = []  # each sentence with the white space before it
+    bare_passages = [bare for _, bare in passages]
+    stands_whole = partial(_stands_whole, passages=bare_passages, names=names)
+    sentences_by_text: list[Sequence[str]] = []
     repeated: set[str] = set()
     for text in texts:
-        spans = [(0, len(text))] if stands_whole(text) else sentence_spans(text)  # most are whole
-        ends = [0, *[end for _, end in spans]]
-        sentences = [text[start:end] for start, end in itertools.pairwise(ends)]
+        sentences = (text,) if stands_whole(text) else _sentences(text)  # most are whole
         repeated.update(filter(stands_whole, sentences))
         sentences_by_text.append(sentences)
-    visible_text = "\n".join([*repeated, *[heading for heading, *_ in passages]]).casefold()
+    visible_text = "\n".join([*repeated, *[heading for heading, _ in passages]]).casefold()
     if not repeated or not all(name.casefold() in visible_text for name in names):
         return texts
     new_texts = [
@@ -411,16 +418,32 @@ def _without_sentences_of(
     return list(filter(None, new_texts))
 
 
-def _stands_whole(text: str, *, letters: str, borders: Set[int], names: Sequence[str]) -> bool:
-    """Whether a text is a whole sentence of passages, or several, or whole lines with a name. The `letters`
-    are those of the passages, where lines end at the `borders`.
-    """
+@lru_cache(10_000)  # the statements about a hub are looked at for many questions
+def _sentences(text: str) -> Sequence[str]:
+    """The sentences of a text, each with the white space before it."""
+    ends = [0, *[end for _, end in sentence_spans(text)]]
+    return [text[start:end] for start, end in itertools.pairwise(ends)]
+
+
+def _stands_whole(text: str, *, passages: Sequence[BarePassage], names: Sequence[str]) -> bool:
+    """Whether a text is a whole sentence of passages, or several, or whole lines with a name."""
     sentence = bare_text(text).strip("…")
-    if not sentence or sentence not in letters:
+    if not sentence:
         return False
-    start = letters.index(sentence)
-    is_line = {start, start + len(sentence)} <= borders and any(name in text for name in names)
-    return is_line or text.endswith("…") or not sentence[-1].isalnum()
+    for passage in passages:
+        if sentence in passage.letters:
+            start = passage.letters.index(sentence)
+            is_line = {start, start + len(sentence)} <= passage.borders
+            has_name = is_line and any(name in text for name in names)
+            return has_name or text.endswith("…") or not sentence[-1].isalnum()
+    return False
+
+
+@lru_cache(2_000)  # questions read the same passages again and again
+def bare_passage(text: str) -> BarePassage:
+    """The letters of a passage, and where its lines end."""
+    lines = list(map(bare_text, text.split("\n")))
+    return BarePassage("".join(lines), frozenset([0, *itertools.accumulate(map(len, lines))]))
 
 
 @lru_cache(10_000)  # questions read the same passages again and again

@@ -362,6 +362,7 @@ def is_unstated(relation: Relation) -> bool:
     return all(not text.strip() or text in STATING_NOTHING for text in predicates)
 
 
+@lru_cache(10_000)  # the statements about a hub are looked at for many questions
 def plain_statement(text: str) -> str:
     """A text without the marks of a heading, of an item of a list and of emphasis."""
     mark = _LINE_MARK.match(text)

@@ -125,8 +125,10 @@ def _is_quotable(text: str, terms: frozenset[str]) -> bool:
 
 def _lists_names(text: str, names: Sequence[str]) -> bool:
     """Whether a sentence is a list of names, such as who was present: nothing is said of them."""
+    if len(names) < LISTED_NAMES:
+        return False
     letters = sum(map(str.isalnum, text))
-    return len(names) >= LISTED_NAMES and sum(map(len, names)) > LIST_SHARE * letters
+    return sum(map(len, names)) > LIST_SHARE * letters
 
 
 def whole_sentences(text: str) -> list[Excerpt]:
@@ -163,7 +165,6 @@ class ExcerptChoice:
         chunk_weights: Sequence[float],
     ) -> None:
         self._sentences = sentences
-        self._chunk_weights = chunk_weights
         count = len(self._sentences)
         frequencies = Counter(chain.from_iterable([sentence.terms for sentence in sentences]))
         rarity = {term: math.log(1 + count / frequency) for term, frequency in frequencies.items()}
@@ -175,9 +176,16 @@ class ExcerptChoice:
         self._whole_weights |= dict.fromkeys(names, 1.0)
         self._question = {term: rarity[term] for term in question_terms if term in rarity}
         self._whole_question = sum(self._question.values()) or 1.0
-        self._likeness = [self._likeness_of(sentence) for sentence in self._sentences]
+        self._question_weights = [1 + QUESTION_GAIN * self._likeness_of(one) for one in sentences]
+        self._chunk_weights = [chunk_weights[sentence.chunk] for sentence in sentences]
         self._words: list[list[str | int]] = [
             [*sentence.names, *sorted(sentence.terms)] for sentence in self._sentences
+        ]
+        self._first_values = [  # with nothing chosen
+            sum(map(self._whole_weights.__getitem__, words)) * question_weight * chunk_weight
+            for words, question_weight, chunk_weight in zip(
+                self._words, self._question_weights, self._chunk_weights, strict=True
+            )
         ]
         self._neighbors = [self._neighbors_of(number) for number in range(count)]
         self._sections: list[int] = []
@@ -200,7 +208,10 @@ class ExcerptChoice:
         self._covered = {}
         self._next_weights = dict(self._whole_weights)
         self._covered_sections = Counter()
-        queue = [(-self._gain(number), number) for number in range(len(self._sentences))]
+        queue = [
+            (-value / (self._cost(number) + GAP_TOKENS), number)
+            for number, value in enumerate(self._first_values)
+        ]
         heapq.heapify(queue)
         budget_left = float(budget)
         while queue:
@@ -219,7 +230,8 @@ class ExcerptChoice:
             budget_left -= cost
             self._take(number)
             for neighbor in self._neighbors[number]:
-                heapq.heappush(queue, (-self._gain(neighbor), neighbor))
+                if neighbor not in self._chosen:
+                    heapq.heappush(queue, (-self._gain(neighbor), neighbor))
         spans: dict[int, list[Excerpt]] = {}
         for number in sorted(self._chosen):
             sentence = self._sentences[number]
@@ -228,11 +240,10 @@ class ExcerptChoice:
 
     def _gain(self, number: int) -> float:
         """What a sentence adds, for each of its tokens."""
-        sentence = self._sentences[number]
         value = sum(map(self._next_weights.__getitem__, self._words[number]))
         value /= 1 + self._covered_sections[self._sections[number]]
-        value *= 1 + QUESTION_GAIN * self._likeness[number]
-        value *= self._chunk_weights[sentence.chunk]
+        value *= self._question_weights[number]
+        value *= self._chunk_weights[number]
         if not self._chosen.isdisjoint(self._neighbors[number]):
             value *= 1 + NEIGHBOR_WEIGHT
         return value / (self._cost(number) + GAP_TOKENS)

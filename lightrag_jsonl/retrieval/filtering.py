@@ -8,7 +8,7 @@ become one value.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, zip_longest
 from typing import TypeVar
@@ -36,6 +36,7 @@ from lightrag_jsonl.storage.views import Snapshot
 
 MENTION_LIMIT = 20  # mentions that describe an entity or a relation: bounds the length and the time
 DESCRIPTION_LIMIT = 50  # stored descriptions that are put in order for reading: bounds the time
+MOST_FACTS = 5_000  # of a kind that are kept in memory as they are stored
 
 AnyMention = TypeVar("AnyMention", EntityMentionRow, RelationMentionRow)
 
@@ -60,7 +61,7 @@ def with_filter(task: SearchTask) -> SearchTask:
 def load_entities(task: SearchTask, rows: Ids) -> dict[int, Entity]:
     """Entities by row id."""
     if task.filtered is None:
-        return _in_reading_order(task, "entity", task.snapshot.entities(rows.tolist()))
+        return _stored_facts(task, "entity", rows.tolist(), task.snapshot.entities)
     mentions = _visible_mentions(task, task.snapshot.entity_mentions(entities=rows.tolist()))
     chunks = _chunks_of_mentions(task.snapshot, mentions)
     entities: dict[int, Entity] = {}
@@ -74,7 +75,7 @@ def load_entities(task: SearchTask, rows: Ids) -> dict[int, Entity]:
 def load_relations(task: SearchTask, rows: Ids) -> dict[int, Relation]:
     """Relations by row id."""
     if task.filtered is None:
-        return _in_reading_order(task, "relation", task.snapshot.relations(rows.tolist()))
+        return _stored_facts(task, "relation", rows.tolist(), task.snapshot.relations)
     ends = task.snapshot.graph.ends(rows)
     names = entity_names(task, distinct_rows(ends.ravel()).tolist())
     ends_by_relation = dict(zip(rows.tolist(), ends.tolist(), strict=True))
@@ -123,7 +124,21 @@ def visible_degrees(task: SearchTask, entities: Ids) -> Ids:
     return np.bincount(positions[visible], minlength=len(entities))
 
 
-# ── the order of descriptions ───────────────────────────────────────────────────
+# ── stored values, and the order of their descriptions ───────────────────────────────────────────────────
+
+
+def _stored_facts(
+    task: SearchTask, kind: Kind, rows: Sequence[int], load: Callable[[list[int]], dict[int, Fact]]
+) -> dict[int, Fact]:
+    """Facts as they are stored, in the order of rows; each is loaded once in a state of the index."""
+    known: dict[int, Fact] = task.snapshot.state_memory.facts[kind]
+    missing = [row for row in rows if row not in known]
+    if missing:
+        if len(known) + len(missing) > MOST_FACTS:
+            known = task.snapshot.state_memory.facts[kind] = {}
+            missing = [*rows]
+        known.update(_in_reading_order(task, kind, load(missing)))
+    return {row: known[row] for row in rows if row in known}
 
 
 def _in_reading_order(task: SearchTask, kind: Kind, facts: Mapping[int, Fact]) -> dict[int, Fact]:

@@ -61,6 +61,9 @@ class OverviewWriter:
         self._overview = overview
         self._context = result.context
         self._tokenizer = tokenizer
+        self._name_tokens: dict[
+            str, int
+        ] = {}  # each is counted for the first budget that reaches it
         words = FIXED_WORDS[known_language(self._context.language)]
         self._writer = ContextWriter(words, self._context, context_mark(self._context, secret))
         self._choice = ExcerptChoice(
@@ -99,7 +102,9 @@ class OverviewWriter:
         names: dict[int, list[str]] = {}
         tokens = 0
         for position, name in overview.names:
-            cost = self._tokenizer.count(self._writer.listed_name(name))
+            if name not in self._name_tokens:
+                self._name_tokens[name] = self._tokenizer.count(self._writer.listed_name(name))
+            cost = self._name_tokens[name]
             if tokens + cost > NAMES_SHARE * budget:
                 break
             tokens += cost

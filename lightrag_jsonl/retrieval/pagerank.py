@@ -26,6 +26,7 @@ from lightrag_jsonl.retrieval.walk_graph import (
     spread,
     without_parts_of_names,
 )
+from lightrag_jsonl.storage.graph_index import is_among
 from lightrag_jsonl.storage.vector_index import Floats, Ids
 
 # The probability of following an edge; else the walker starts again. `benchmarks.crossvalidation`
@@ -110,7 +111,7 @@ def start_weights(task: SearchTask, graph: WalkGraph, seeds: Seeds) -> Floats:
     An entity weighs by its likeness over the frequency of its name, a chunk by its sharpened relevance.
     """
     weights = _shares_of_one(_entity_starts(task, graph, seeds))
-    chunks = seeds.chunks[np.isin(seeds.chunks, graph.chunks)]
+    chunks = seeds.chunks[is_among(seeds.chunks, graph.chunks)]
     relevance = chunk_relevance(task, without_parts_of_names(task, seeds), chunks)
     is_near = relevance > 0
     nodes = len(graph.entities) + graph.chunks.searchsorted(chunks[is_near])
@@ -129,7 +130,7 @@ def _entity_starts(task: SearchTask, graph: WalkGraph, seeds: Seeds) -> Floats:
     """
     likeness_by_row = _likeness_of_starts(task, seeds)
     rows = column(sorted(likeness_by_row))
-    rows = rows[np.isin(rows, graph.entities)]
+    rows = rows[is_among(rows, graph.entities)]
     nodes = graph.entities.searchsorted(rows)
     mentioning = graph.senders[graph.edge_types == MENTION_EDGE]
     mention_counts = np.bincount(mentioning, minlength=graph.size)[nodes]

@@ -12,6 +12,7 @@ from lightrag_jsonl.core.types import Chunk
 from lightrag_jsonl.retrieval.asked_dates import with_asked_dates
 from lightrag_jsonl.retrieval.hits import Hits, column
 from lightrag_jsonl.retrieval.task import SearchTask
+from lightrag_jsonl.storage.graph_index import is_among
 from lightrag_jsonl.storage.vector_index import Ids
 
 # Bounds by reason, not tuned on questions.
@@ -67,7 +68,7 @@ def _arranged(hits: Hits, original_by_row: Mapping[int, int], unasked_rows: Ids)
     ids = column([original_by_row.get(row, row) for row in hits.ids.tolist()])
     _, first_places = np.unique(ids, return_index=True)
     first_places.sort()
-    is_unasked = np.isin(ids[first_places], unasked_rows)
+    is_unasked = is_among(ids[first_places], unasked_rows)
     places = first_places[np.argsort(is_unasked, kind="stable")]
     proper_count = len(places) - int(is_unasked.sum())
     places = places[:proper_count] if proper_count >= ENOUGH else places

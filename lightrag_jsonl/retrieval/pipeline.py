@@ -52,7 +52,7 @@ from lightrag_jsonl.retrieval.lens import Lens, fit_with_sections
 from lightrag_jsonl.retrieval.overview_context import fit_overview
 from lightrag_jsonl.retrieval.reports import with_reports
 from lightrag_jsonl.retrieval.reranking import RERANKED, rerank
-from lightrag_jsonl.retrieval.scope import LikenessScale, asks_for_overview
+from lightrag_jsonl.retrieval.scope import LikenessScale, TitleMemory, asks_for_overview
 from lightrag_jsonl.retrieval.search_processes import SearchProcesses
 from lightrag_jsonl.retrieval.searching import Searcher, SearchRequest
 from lightrag_jsonl.retrieval.task import SearchQuery, SearchResult, SearchTask
@@ -118,6 +118,7 @@ class QueryPipeline(Struct, frozen=True, kw_only=True):
     check: Check | None = None
     secret_marks: bool = True
     searcher: Searcher = field(default_factory=Searcher)
+    titles: TitleMemory = field(default_factory=TitleMemory)
     processes: SearchProcesses | None = None
     read_chunks: ReadChunks | None = None
     most_read_chunks: int = 0
@@ -377,7 +378,7 @@ class QueryPipeline(Struct, frozen=True, kw_only=True):
         query = await self._query(context, param)
         factor = RERANKED if self._reranker(param) else 1
         for_overview = await asks_for_overview(
-            self.store, MODES[param.mode], query.question, context.keywords
+            self.store, self.titles, MODES[param.mode], query.question, context.keywords
         )
         return SearchRequest(
             query=query,

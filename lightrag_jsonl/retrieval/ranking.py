@@ -45,7 +45,7 @@ from lightrag_jsonl.retrieval.question_names import alias_pairs, question_names
 from lightrag_jsonl.retrieval.scope import may_answer
 from lightrag_jsonl.retrieval.task import TIES, SearchResult, SearchTask, Seeds, Subgraph
 from lightrag_jsonl.retrieval.walk_graph import chunk_relevance
-from lightrag_jsonl.storage.graph_index import distinct_rows
+from lightrag_jsonl.storage.graph_index import distinct_rows, is_among
 from lightrag_jsonl.storage.status import with_documents
 from lightrag_jsonl.storage.vector_index import Floats, Ids
 
@@ -159,7 +159,7 @@ def _relations_in(task: SearchTask, chunks: Hits) -> Hits:
     entities, scores_by_entity = _entities_in(task, chunks)
     ids = distinct_rows(graph.relations_of(entities)[1])
     ids = ids[task.inside("relation", ids)]
-    ids = ids[np.isin(graph.ends(ids), entities).all(axis=1)]
+    ids = ids[is_among(graph.ends(ids), entities).all(axis=1)]
     scores_of_ends = scores_by_entity[np.searchsorted(entities, graph.ends(ids))]
     scores = scores_of_ends.min(axis=1, initial=1)
     return Hits.ranked(ids, scores, task.param.top_k, "in a passage near the question")
@@ -211,7 +211,7 @@ def _hits_by_alias(task: SearchTask, named: Ids) -> Hits:
     """
     pairs, certainties = alias_pairs(task, named)
     rows = distinct_rows(pairs[certainties == 1].ravel())
-    rows = rows[~np.isin(rows, named)]
+    rows = rows[~is_among(rows, named)]
     return Hits.of(rows, np.ones(len(rows)), "has another name of an entity named")
 
 
@@ -251,7 +251,7 @@ def expand_relations(task: SearchTask, seeds: Seeds, limit: int) -> Hits:
     around = task.ranked("relation", ids, scores, limit, "of an entity found")
     relations = fuse([around, direct], task.param.fusion)
     if by_relevance:
-        has_named_end = np.isin(task.snapshot.graph.ends(relations.ids), seeds.named_rows)
+        has_named_end = is_among(task.snapshot.graph.ends(relations.ids), seeds.named_rows)
         joins_names = has_named_end[:, 0] & has_named_end[:, 1]
         relations = appended(relations[joins_names], relations)
     return relations[:limit]
@@ -282,7 +282,7 @@ def expand_entities(task: SearchTask, seeds: Seeds, relations: Hits) -> Hits:
     reached = Hits.of(
         ends[first_places], relations.scores[first_places // 2], "an end of a relation found"
     )
-    is_named = np.isin(seeds.entities.ids, seeds.named_rows)
+    is_named = is_among(seeds.entities.ids, seeds.named_rows)
     entities = appended(seeds.entities[is_named], seeds.entities)
     return appended(entities, task.settled("entity", reached))
 
@@ -366,7 +366,7 @@ def add_text_hits(task: SearchTask, chunks: Hits, text_hits: Hits) -> Hits:
     if task.chunk_limit > task.param.chunk_top_k and len(text_hits) > 0:
         return appended(chunks[: task.param.chunk_top_k], text_hits[: task.chunk_limit])
     best = text_hits[:1]
-    is_missing = not np.isin(best.ids, chunks.ids).all()
+    is_missing = not is_among(best.ids, chunks.ids).all()
     if is_missing and len(chunks) >= task.chunk_limit:
         chunks = chunks[: max(task.chunk_limit - 1, 1)]
     return appended(chunks, best)[: task.chunk_limit]
@@ -374,7 +374,7 @@ def add_text_hits(task: SearchTask, chunks: Hits, text_hits: Hits) -> Hits:
 
 def appended(chunks: Hits, further: Hits) -> Hits:
     """The chunks, followed by the missing ones of the further chunks, with scores in falling order."""
-    missing = further[~np.isin(further.ids, chunks.ids)]
+    missing = further[~is_among(further.ids, chunks.ids)]
     lowest = chunks.scores.min(initial=np.inf)
     missing = Hits(missing.ids, np.minimum(missing.scores, lowest), missing.why)
     return concatenated([chunks, missing])[0]
@@ -397,12 +397,12 @@ def relevant_facts(task: SearchTask, subgraph: Subgraph, visited: Ids) -> Subgra
     entities = subgraph.entities[: task.param.top_k]
     relations = subgraph.relations[: task.param.top_k]
     ends = task.snapshot.graph.ends(relations.ids)
-    is_nearest = np.isin(relations.ids, nearest_to_question(task, relations.ids))
-    is_visited = np.isin(ends, visited).all(axis=1)
+    is_nearest = is_among(relations.ids, nearest_to_question(task, relations.ids))
+    is_visited = is_among(ends, visited).all(axis=1)
     relevant = distinct_rows(visited, ends[is_nearest].ravel())
     return Subgraph(
         entities=appended(
-            entities[np.isin(entities.ids, visited)], entities[np.isin(entities.ids, relevant)]
+            entities[is_among(entities.ids, visited)], entities[is_among(entities.ids, relevant)]
         ),
         relations=relations[is_nearest | is_visited],
     )

@@ -154,8 +154,34 @@ def may_answer(task: SearchTask, seeds: Seeds) -> bool:
     return _words_occur(task, content)
 
 
+class TitleMemory:
+    """The titles of all documents, folded, kept for the generation that they were read in."""
+
+    def __init__(self) -> None:
+        self._titles: tuple[int, Sequence[tuple[str, Sequence[str]]]] = (-1, ())
+
+    def of_wholes(self, view: StoreView, folded_question: str) -> list[str]:
+        """The titles in a question whose documents have several chunks, or one chunk without the title; folded."""
+        generation = view.generation
+        if generation != self._titles[0]:
+            ids_by_title: dict[str, list[str]] = defaultdict(list)
+            for label in view.document_labels(titled=True):
+                ids_by_title[label.title or ""].append(label.id)
+            folded = [(folded_text(title), ids) for title, ids in ids_by_title.items()]
+            self._titles = (generation, folded)
+        titles: list[str] = []
+        for title, ids in self._titles[1]:
+            if title not in folded_question:
+                continue
+            rows = [report.row for report in view.chunk_reports(ids)]
+            texts = [folded_text(chunk.text) for chunk in view.chunks(rows[:1]).values()]
+            if len(rows) > 1 or title not in "".join(texts):
+                titles.append(title)
+        return titles
+
+
 async def asks_for_overview(
-    store: Store, mode: ModePlan, question: str, keywords: Keywords
+    store: Store, titles: TitleMemory, mode: ModePlan, question: str, keywords: Keywords
 ) -> bool:
     """Whether a question is answered from the whole: in the mode for that, and in a mode that searches
     everything if the model or the words of the question say so. A document's title counts as "the
@@ -169,25 +195,9 @@ async def asks_for_overview(
         return True
     if not may_ask_about_a_title(question):
         return False
-    find_titles = partial(_titles_of_wholes, folded_question=folded_text(question))
+    find_titles = partial(titles.of_wholes, folded_question=folded_text(question))
     untitled = without_titles(question, await read(store, find_titles))
     return asks_about_everything(untitled) or asks_about_course(untitled)
-
-
-def _titles_of_wholes(view: StoreView, folded_question: str) -> list[str]:
-    """The titles in a question whose documents have several chunks, or one chunk without the title."""
-    ids_by_title: dict[str, list[str]] = defaultdict(list)
-    for label in view.document_labels(titled=True):
-        title = label.title or ""
-        if folded_text(title) in folded_question:
-            ids_by_title[title].append(label.id)
-    titles: list[str] = []
-    for title, ids in ids_by_title.items():
-        rows = [report.row for report in view.chunk_reports(ids)]
-        texts = [folded_text(chunk.text) for chunk in view.chunks(rows[:1]).values()]
-        if len(rows) > 1 or folded_text(title) not in "".join(texts):
-            titles.append(title)
-    return titles
 
 
 # ── words ───────────────────────────────────────────────────────────────────────

@@ -13,7 +13,7 @@ from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.types import Chunk, Entity, Kind, Relation
 from lightrag_jsonl.retrieval.excerpts import CandidateSentence
 from lightrag_jsonl.retrieval.hits import NO_HITS, Hits, Mask, column, ties
-from lightrag_jsonl.storage.graph_index import distinct_rows
+from lightrag_jsonl.storage.graph_index import distinct_rows, is_among
 from lightrag_jsonl.storage.vector_index import Floats, Ids
 from lightrag_jsonl.storage.views import Snapshot
 
@@ -100,7 +100,7 @@ class SearchTask(Struct, frozen=True, kw_only=True):
         """Whether the filter lets each row through."""
         if self.filtered is None:
             return np.ones(len(rows), np.bool_)
-        return np.isin(rows, self.filtered[kind])
+        return is_among(rows, self.filtered[kind])
 
 
 class Seeds(Struct, frozen=True, kw_only=True):

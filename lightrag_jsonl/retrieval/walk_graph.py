@@ -13,7 +13,7 @@ from lightrag_jsonl.retrieval.filtering import entity_names
 from lightrag_jsonl.retrieval.hits import EQUAL, Hits
 from lightrag_jsonl.retrieval.question_names import alias_pairs
 from lightrag_jsonl.retrieval.task import SearchTask, Seeds, Subgraph
-from lightrag_jsonl.storage.graph_index import distinct_rows
+from lightrag_jsonl.storage.graph_index import distinct_rows, is_among
 from lightrag_jsonl.storage.vector_index import Floats, Ids
 from lightrag_jsonl.storage.views import Snapshot
 
@@ -166,7 +166,7 @@ def chunk_preferences(
     np.maximum.at(highest, entity_positions, relevance)
     above_lowest = relevance - lowest[entity_positions]
     width = (highest - lowest)[entity_positions]
-    has_choice = np.isin(entities, seeds.named_rows)[entity_positions] & (width > 0)
+    has_choice = is_among(entities, seeds.named_rows)[entity_positions] & (width > 0)
     relative_relevance = np.divide(
         above_lowest, width, out=np.ones(len(mentions)), where=has_choice
     )
@@ -247,7 +247,7 @@ def synonym_pairs(snapshot: Snapshot, leading: Ids, candidates: Ids) -> tuple[Id
 def _mentioning(task: SearchTask, chunks: Ids, entities: Ids) -> Ids:
     """The chunks that mention one of the entities."""
     positions, mentioned = task.snapshot.graph.entities_of(chunks)
-    return chunks[distinct_rows(positions[np.isin(mentioned, entities)])]
+    return chunks[distinct_rows(positions[is_among(mentioned, entities)])]
 
 
 def _chunks_around(task: SearchTask, entities: Ids, seeds: Seeds, limit: int) -> Ids:
@@ -258,11 +258,11 @@ def _chunks_around(task: SearchTask, entities: Ids, seeds: Seeds, limit: int) ->
     leads_further = frequencies <= FREQUENT
     entities = entities[leads_further]
     frequencies = frequencies[leads_further]
-    pull_of_entity = 1 / np.maximum(frequencies, 1) + np.isin(entities, seeds.named_rows)
+    pull_of_entity = 1 / np.maximum(frequencies, 1) + is_among(entities, seeds.named_rows)
     positions, chunks = task.snapshot.graph.chunks_of(entities)
     visible = task.inside("chunk", chunks)
     chunks = chunks[visible]
-    pull = pull_of_entity[positions[visible]] + np.isin(chunks, seeds.chunks)
+    pull = pull_of_entity[positions[visible]] + is_among(chunks, seeds.chunks)
     distinct_chunks, groups = np.unique(chunks, return_inverse=True)
     total_pull = np.bincount(groups, pull, len(distinct_chunks)).astype(np.float64)
     if len(distinct_chunks) <= limit:

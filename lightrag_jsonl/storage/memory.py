@@ -8,9 +8,8 @@ import numpy as np
 from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.storage.graph_index import GraphIndex
 from lightrag_jsonl.storage.tables.base import TABLE_NAMES
-from lightrag_jsonl.storage.tables.full_text import StateCounts
 from lightrag_jsonl.storage.vector_index import HALF, Halves, Ids, VectorBlock, VectorIndex
-from lightrag_jsonl.storage.views import StoreView
+from lightrag_jsonl.storage.views import StateMemory, StoreView
 
 
 class VectorMemory:
@@ -23,7 +22,7 @@ class VectorMemory:
     def __init__(self) -> None:
         self.graph: GraphIndex  # loaded by the first search, as the vectors are
         self.vectors: dict[Kind, VectorIndex] = {}
-        self.state_counts = StateCounts()
+        self.state_memory = StateMemory()
         self._generation = -1
         self._searches = 0
         self._free = Condition()
@@ -57,7 +56,7 @@ class VectorMemory:
         elif any(touched.values()):
             self.update(view, touched)
         self.save(generation)
-        self.state_counts = StateCounts()
+        self.state_memory = StateMemory()
         self._generation = generation
 
     def restore(self, view: StoreView) -> int:

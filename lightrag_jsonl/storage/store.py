@@ -140,7 +140,7 @@ class Store(ABC):
     def _snapshot_of(self, view: StoreView) -> Snapshot:
         """A snapshot of a view, after the memory has caught up with the state of the view."""
         memory = self._memory
-        return Snapshot(view.dialect, memory.graph, memory.vectors, memory.state_counts)
+        return Snapshot(view.dialect, memory.graph, memory.vectors, memory.state_memory)
 
     @abstractmethod
     def _problems(self, view: StoreView) -> list[str]:

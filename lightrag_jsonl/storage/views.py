@@ -6,6 +6,7 @@ visible together or not at all. All calls block and belong into a thread (`stora
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.types import Kind
@@ -14,7 +15,7 @@ from lightrag_jsonl.storage.rows import Names, RowIds
 from lightrag_jsonl.storage.tables.answers import AnswerReads, AnswerWrites
 from lightrag_jsonl.storage.tables.dialect import Dialect
 from lightrag_jsonl.storage.tables.documents import DocumentReads, DocumentWrites
-from lightrag_jsonl.storage.tables.full_text import StateCounts
+from lightrag_jsonl.storage.tables.full_text import FullText
 from lightrag_jsonl.storage.tables.graph import GraphReads, GraphWrites
 from lightrag_jsonl.storage.tables.jobs import JobReads, JobWrites
 from lightrag_jsonl.storage.tables.kept_rows import SavedStateReads
@@ -25,6 +26,8 @@ from lightrag_jsonl.storage.tables.settings import SettingReads, SettingWrites
 from lightrag_jsonl.storage.tables.traces import TraceReads, TraceWrites
 from lightrag_jsonl.storage.tables.vectors import VectorReads, VectorWrites
 from lightrag_jsonl.storage.vector_index import Floats, Ids, VectorSearch
+
+MOST_COUNTS = 100_000  # terms whose counts are remembered
 
 
 class StoreView(
@@ -42,11 +45,35 @@ class StoreView(
     """One consistent state of the index."""
 
 
+class StateMemory:
+    """What is counted or loaded once in a generation: a count of a term reads all its occurrences, and questions
+    share their common words; `has_records` reads all chunks of an index without records; `facts` are entities
+    and relations by row id, as questions show them.
+    """
+
+    def __init__(self) -> None:
+        self.facts: dict[Kind, dict[int, Any]] = {"entity": {}, "relation": {}}
+        self.has_records: bool | None = None  # not looked up yet
+        self._part_count = 0
+        self._counts: dict[str, int] = {}
+
+    def of_terms(self, terms: Collection[str], full_text: FullText) -> tuple[int, dict[str, int]]:
+        """`FullText.counts` of these terms."""
+        counts = self._counts
+        missing = [term for term in terms if term not in counts]
+        if missing or not counts:
+            self._part_count, new_counts = full_text.counts(missing)
+            counts.update(new_counts)
+        if len(counts) > MOST_COUNTS:
+            self._counts = {}
+        return self._part_count, {term: counts[term] for term in terms}
+
+
 class Snapshot(StoreView):
     """A view with the graph in memory, and search by vectors and by words.
 
     `graph` is the shape of the graph: relations between entities, and mentions in chunks.
-    `vectors_by_kind` searches the vectors, `state_counts` remembers what was counted in this state.
+    `vectors_by_kind` searches the vectors, `state_memory` remembers what was counted in this state.
     """
 
     def __init__(
@@ -54,12 +81,12 @@ class Snapshot(StoreView):
         dialect: Dialect,
         graph: GraphIndex,
         vectors: Mapping[Kind, VectorSearch],
-        state_counts: StateCounts,
+        state_memory: StateMemory,
     ) -> None:
         super().__init__(dialect)
         self.graph = graph
         self.vectors_by_kind = vectors
-        self.state_counts = state_counts
+        self.state_memory = state_memory
         self._claims_by_keys: dict[frozenset[str], list[tuple[int, str]]] = {}
 
     def alias_claims(self, *, entities: RowIds = None, keys: Names = None) -> list[tuple[int, str]]:
@@ -102,13 +129,13 @@ class Snapshot(StoreView):
 
     def term_counts(self, terms: Collection[str]) -> tuple[int, dict[str, int]]:
         """The number of parts of all chunks, and in how many of them each term occurs."""
-        return self.state_counts.of_terms(terms, self.dialect.full_text)
+        return self.state_memory.of_terms(terms, self.dialect.full_text)
 
     def has_records(self) -> bool:
         """Whether a model or a user gave the records of a chunk."""
-        if self.state_counts.has_records is None:
-            self.state_counts.has_records = super().has_records()
-        return self.state_counts.has_records
+        if self.state_memory.has_records is None:
+            self.state_memory.has_records = super().has_records()
+        return self.state_memory.has_records
 
 
 class Transaction(

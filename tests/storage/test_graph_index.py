@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lightrag_jsonl.storage.graph_index import GraphIndex, GraphRows, PartialGraph
+from lightrag_jsonl.storage.graph_index import GraphIndex, GraphRows, PartialGraph, is_among
 from lightrag_jsonl.storage.vector_index import Ids
 
 ENTITIES, RELATIONS, CHUNKS = range(1, 8), range(1, 10), range(1, 6)
@@ -111,3 +111,11 @@ def test_it_agrees_with_dictionaries_after_any_changes(history: list[State]) -> 
         index = after
         check(index, old)
     check(GraphIndex.of(old.rows(ENTITIES, column(RELATIONS), column(CHUNKS))), old)
+
+
+def test_rows_among_others_are_those_that_numpy_finds() -> None:
+    rows = np.array([[7, 3], [9, 1], [3, 3]])
+    for others in ([], [3], [9, 7, 3, 3], [2, 10]):
+        column = np.array(others, np.int64)
+
+        assert is_among(rows, column).tolist() == np.isin(rows, column).tolist()

@@ -21,9 +21,9 @@ from lightrag_jsonl.storage.rows import PendingDocument, StoredJob
 from lightrag_jsonl.storage.store import Store
 from lightrag_jsonl.storage.tables.base import TABLE_NAMES
 from lightrag_jsonl.storage.tables.dialect import Dialect
-from lightrag_jsonl.storage.tables.full_text import StateCounts, stemmed
+from lightrag_jsonl.storage.tables.full_text import stemmed
 from lightrag_jsonl.storage.vector_index import Floats, Ids, VectorSearch
-from lightrag_jsonl.storage.views import Snapshot, StoreView, Transaction
+from lightrag_jsonl.storage.views import Snapshot, StateMemory, StoreView, Transaction
 
 NOTHING_IS_WRITTEN = (
     "{} are asked as one index, and nothing is written to them: open one of them alone to change it"
@@ -207,7 +207,7 @@ class JoinedSnapshot(Snapshot, JoinedReads):
             )
             for kind in TABLE_NAMES
         }
-        Snapshot.__init__(self, dialect, graph, vectors, StateCounts())
+        Snapshot.__init__(self, dialect, graph, vectors, StateMemory())
         self._views = self._snapshots = snapshots
         self._index_names = names
         self._state = lambda views: state

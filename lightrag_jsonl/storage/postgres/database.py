@@ -39,10 +39,10 @@ from lightrag_jsonl.storage.postgres.vectors import PostgresVectors
 from lightrag_jsonl.storage.store import FORMAT, Store, schema_of
 from lightrag_jsonl.storage.tables.base import TABLE_NAMES, by_name, only_column
 from lightrag_jsonl.storage.tables.dialect import Dialect
-from lightrag_jsonl.storage.tables.full_text import PARTS, StateCounts
+from lightrag_jsonl.storage.tables.full_text import PARTS
 from lightrag_jsonl.storage.tables.kept_rows import SAVED_STATE_TABLES
 from lightrag_jsonl.storage.vector_index import VectorSearch
-from lightrag_jsonl.storage.views import Snapshot, StoreView, Transaction
+from lightrag_jsonl.storage.views import Snapshot, StateMemory, StoreView, Transaction
 
 WAIT_SECONDS = 30.0  # for a connection of the pool, and for a server that restarts
 RETRY_SECONDS = 0.5  # between two attempts to reach it
@@ -194,7 +194,7 @@ class PostgresStore(Store):
         if self._address.graph == "database":
             with self.view() as view:
                 graph = DatabaseGraph(view.dialect)
-                yield Snapshot(view.dialect, graph, _vectors(view.dialect), StateCounts())
+                yield Snapshot(view.dialect, graph, _vectors(view.dialect), StateMemory())
             return
         with super().snapshot() as snapshot:
             yield snapshot
@@ -202,7 +202,7 @@ class PostgresStore(Store):
     def _snapshot_of(self, view: StoreView) -> Snapshot:
         memory = self._memory
         vectors = {**_vectors(view.dialect), **memory.vectors}
-        return Snapshot(view.dialect, memory.graph, vectors, memory.state_counts)
+        return Snapshot(view.dialect, memory.graph, vectors, memory.state_memory)
 
     @contextlib.contextmanager
     def transaction(self, *, durable: bool = True) -> Iterator[Transaction]:

@@ -27,8 +27,6 @@ ANY_END = "*"  # after a term: all terms that begin with it
 # (100), 49.6, 46.9, 46.5 % on musique-a (40).
 LONGEST_UNSTEMMED = 3
 
-MOST_COUNTS = 100_000  # terms whose counts are remembered
-
 ChunkTexts: TypeAlias = Iterable[tuple[int, str]]  # row ids of chunks, and their texts
 
 
@@ -84,28 +82,6 @@ class FullText(ABC):
     @abstractmethod
     def _counts(self, stems: Collection[str]) -> tuple[int, dict[str, int]]:
         """`counts` of terms as they are stored."""
-
-
-class StateCounts:
-    """What is counted once in a generation: a count of a term reads all its occurrences, and questions
-    share their common words; `has_records` reads all chunks of an index without records.
-    """
-
-    def __init__(self) -> None:
-        self.has_records: bool | None = None  # not looked up yet
-        self._part_count = 0
-        self._counts: dict[str, int] = {}
-
-    def of_terms(self, terms: Collection[str], full_text: FullText) -> tuple[int, dict[str, int]]:
-        """`FullText.counts` of these terms."""
-        counts = self._counts
-        missing = [term for term in terms if term not in counts]
-        if missing or not counts:
-            self._part_count, new_counts = full_text.counts(missing)
-            counts.update(new_counts)
-        if len(counts) > MOST_COUNTS:
-            self._counts = {}
-        return self._part_count, {term: counts[term] for term in terms}
 
 
 @lru_cache(maxsize=2**16)
