@@ -21,7 +21,7 @@ from lightrag_jsonl.llm.reader import read_answer
 LEAST_COPIED_WORDS = 2  # of a statement about a name of the text; one word may be a coincidence
 NAME_FIELDS = ("name", "source", "target")
 DATE_FIELDS = ("valid_from", "valid_to")
-_APOSTROPHES = ("'", *map(chr, QUOTE_FORMS))  # a search term has none
+_APOSTROPHES = ("'", *QUOTE_FORMS)  # a search term has none
 LONGEST_PART = 3  # characters of words that are looked for as a whole, never inside longer words
 
 
@@ -53,11 +53,11 @@ class Examples(Struct, frozen=True, dict=True):
         parts = [part for record in records for part in expand(record)]
         return cls(tuple(parts), with_terms)
 
-    def may_be_in(self, record: Record, source: "TextWords") -> bool:
-        """Whether a record has a telling word of an example, whole or inside a word, that the text does not
-        have; otherwise it is no copy.
+    def may_be_in(self, records: Sequence[Record], source: "TextWords") -> bool:
+        """Whether one of the records has a telling word of an example, whole or inside a word, that the text does
+        not have; otherwise none is a copy.
         """
-        plain = nfkc_casefold(msgspec.json.encode(record).decode())
+        plain = nfkc_casefold(msgspec.json.encode(records).decode())
         for mark in _APOSTROPHES:
             plain = plain.replace(mark, "")
         return any(word in plain and not source.has_word(word) for word in self._telling_words)
