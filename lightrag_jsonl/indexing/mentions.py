@@ -347,8 +347,10 @@ class MentionCollector(Struct, dict=True):
 
 def _is_pronoun(name: str, type: str) -> bool:
     """Whether a person's name is a pronoun; in capitals, as IT, it is an abbreviation."""
+    if type not in PERSONS:
+        return False
     form = name.capitalize() if name.islower() else name
-    return type in PERSONS and form in PRONOUNS
+    return form in PRONOUNS
 
 
 def graph_records(record: Record) -> Iterator[Record]:
@@ -403,7 +405,8 @@ def _attributes(record: Record) -> tuple[tuple[str, str], ...]:
 def _plain_text(value: Json) -> str:
     """A text without markup and extra spaces, or a number as text; "" for anything else."""
     if isinstance(value, str):
-        return " ".join(html.unescape(value).split())
+        text = html.unescape(value) if "&" in value else value
+        return " ".join(text.split())
     if value is None:
         return ""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -412,6 +415,8 @@ def _plain_text(value: Json) -> str:
 
 def _date(value: Json) -> str:
     """A date as text; "" for a word that says that there is none."""
+    if value is None:  # most often
+        return ""
     date = _plain_text(value)
     return "" if date.rstrip(".").casefold() in NO_DATES else date
 
