@@ -86,8 +86,10 @@ _HALF_WIDTH = {
     code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F) if chr(code - 0xFEE0).isalnum()
 }
 _HALF_WIDTH |= {ord(char): ord(char) - 0xFEE0 for char in "＋＆＃＠％．－／＿＇"}
-QUOTE_FORMS = str.maketrans("‘’ʼ‛′`´", "'" * 7)
-_KEY_FORMS = QUOTE_FORMS | str.maketrans("“”„‟″«»‐‑‒–—―−・•‧∙⋅", '"' * 7 + "-" * 7 + "·" * 5)
+QUOTE_FORMS = dict.fromkeys("‘’ʼ‛′`´", "'")
+_KEY_FORMS = QUOTE_FORMS | dict(
+    zip("“”„‟″«»‐‑‒–—―−・•‧∙⋅", '"' * 7 + "-" * 7 + "·" * 5, strict=True)
+)
 _BRACKETS = {"(": ")", "[": "]", "{": "}", "<": ">", "《": "》", "〈": "〉", "「": "」", "『": "』"}
 _BRACKETS |= {"【": "】", "〔": "〕", "“": "”", "‘": "’", "«": "»", "（": "）"}
 _OPENER = {closer: opener for opener, closer in _BRACKETS.items()}
@@ -100,12 +102,12 @@ _LEADING_SIGN = pattern_of(r"\.\w|-\d")  # of .NET, .5 and -40 °C
 _TRAILING_SIGN = pattern_of(r"(?:^|\s)(?:[^\W_]{1,4}\*|[^\W_]{1,2}-)$")  # of RRT*, A- and Cl-
 
 
-def with_plain_marks(text: str, forms: Mapping[int, int] = QUOTE_FORMS) -> str:
+def with_plain_marks(text: str, forms: Mapping[str, str] = QUOTE_FORMS) -> str:
     """The text with the plain form of each mark, as by `str.translate`, which looks at every character and takes
     forty times as long.
     """
     for form, plain in forms.items():
-        text = text.replace(chr(form), chr(plain))
+        text = text.replace(form, plain)
     return text
 
 

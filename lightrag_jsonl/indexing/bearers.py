@@ -121,19 +121,25 @@ class DocumentMentions(Struct):
 
     def with_bearers(self, apart: Collection[str]) -> "DocumentMentions":
         """The mentions by the names of their bearers; names with a key in `apart` are their own."""
-        entities = [replace(row, mention=as_written(row), written=()) for row in self.entities]
-        relations = [replace(row, mention=as_written(row), written=()) for row in self.relations]
+        entities = [_row_as_written(row) for row in self.entities]
+        relations = [_row_as_written(row) for row in self.relations]
         stated_ends = {
             frozenset((name_key(row.mention.source), name_key(row.mention.target)))
             for row in relations
             if row.mention.states_something
         }
         bearers = find_bearers(entities, self.texts, apart, stated_ends)
+        if not bearers:
+            return DocumentMentions(entities, relations, self.texts)
         return DocumentMentions(
             entities=[_entity_of_bearer(row, bearers) for row in entities],
             relations=[_relation_of_bearers(row, bearers) for row in relations],
             texts=self.texts,
         )
+
+
+def _row_as_written(row: MentionRow[Mention]) -> MentionRow[Mention]:
+    return replace(row, mention=as_written(row), written=()) if row.written else row
 
 
 def as_written(row: MentionRow[Mention]) -> Mention:
@@ -193,6 +199,8 @@ def find_bearers(
         if not is_undone and frozenset((name.key, end)) not in related:
             targets[name.key] = end
     _follow_statements(targets, names, mentions, apart)
+    if all(key == end for key, end in targets.items()):
+        return {}
     names_by_end: dict[str, list[NameParts]] = defaultdict(list)
     for key, end in targets.items():
         names_by_end[end].append(names.by_key[key])
@@ -216,14 +224,8 @@ class _Names(Struct, frozen=True, dict=True):
     by_words: Mapping[tuple[str, ...], Sequence[NameParts]]
     by_short_form: Mapping[tuple[str, ...], Sequence[NameParts]]
     by_end: Mapping[str, Sequence[NameParts]]  # by the first and the last word
-    by_acronym: Mapping[str, Sequence[NameParts]]
     texts: Collection[str]
-    lower_words: frozenset[str]
     surnames: frozenset[str]  # of people with titles
-    shared_surnames: frozenset[str]  # of families in the texts
-    longer_words: Mapping[
-        str, Set[str]
-    ]  # the Chinese names with a Chinese name of one word in them
 
     @classmethod
     def of(cls, mentions: Iterable[EntityMentionRow], texts: Collection[str]) -> "_Names":
@@ -255,7 +257,6 @@ class _Names(Struct, frozen=True, dict=True):
         by_words: dict[tuple[str, ...], list[NameParts]] = defaultdict(list)
         by_short_form: dict[tuple[str, ...], list[NameParts]] = defaultdict(list)
         by_end: dict[str, list[NameParts]] = defaultdict(list)
-        by_acronym: dict[str, list[NameParts]] = defaultdict(list)
         for name in names:
             by_words[name.words].append(name)
             for word in {name.words[0], name.words[-1]}:
@@ -263,21 +264,14 @@ class _Names(Struct, frozen=True, dict=True):
             if name.may_be_person(surnames):
                 for form in dict.fromkeys(name.short_forms()):
                     by_short_form[form].append(name)
-            if len(name.words) > 1 and not name.cjk:
-                for letters in initials(name.words):
-                    by_acronym[letters].append(name)
         return cls(
             by_order=names,
             by_key={name.key: name for name in names},
             by_words=by_words,
             by_short_form=by_short_form,
             by_end=by_end,
-            by_acronym=by_acronym,
             texts=texts,
             surnames=frozenset(surnames),
-            longer_words=_longer_words(names),
-            shared_surnames=frozenset(chain.from_iterable(map(_family_names, texts))),
-            lower_words=frozenset(chain.from_iterable(map(_LOWER_WORD.findall, texts))),
         )
 
     def longer(self, name: NameParts) -> Iterator[NameParts]:
@@ -291,11 +285,15 @@ class _Names(Struct, frozen=True, dict=True):
                 yield namesake
                 if len(name.words) == 1 and name.titles != namesake.titles:
                     yield from self._rivals(name, is_given=False)
+        candidates = self.by_short_form.get(name.words, ())
+        acronym = name.acronym()
+        if not candidates and len(acronym) < SHORTEST_ACRONYM:
+            return
         if name.aside or name.is_apart or self.may_be_another(name):
             return
         full_names = [
             longer
-            for longer in self.by_short_form.get(name.words, ())
+            for longer in candidates
             if longer.words != name.words and self._may_be_short(name, longer)
         ]
         if full_names and self._is_shared(name):
@@ -304,8 +302,8 @@ class _Names(Struct, frozen=True, dict=True):
         if full_names and len(name.words) == 1:
             is_given = all(longer.words[0] == name.words[0] for longer in full_names)
             yield from self._rivals(name, is_given=is_given)
-        if len(name.acronym()) >= SHORTEST_ACRONYM:
-            for longer in self.by_acronym.get(name.acronym(), ()):
+        if len(acronym) >= SHORTEST_ACRONYM:
+            for longer in self.by_acronym.get(acronym, ()):
                 if same_kind(name.kind, longer.kind) and not any(map(str.isdigit, longer.key)):
                     yield longer
 
@@ -331,6 +329,31 @@ class _Names(Struct, frozen=True, dict=True):
         if len(name.words) == 1 and name.words[0] in self.names_of_couples:
             return True
         return not (name.kind or name.titles) and name.name in self.places | self.things
+
+    @cached_property
+    def by_acronym(self) -> Mapping[str, Sequence[NameParts]]:
+        """The names of several words by their initials."""
+        by_acronym: dict[str, list[NameParts]] = defaultdict(list)
+        for name in self.by_order:
+            if len(name.words) > 1 and not name.cjk:
+                for letters in initials(name.words):
+                    by_acronym[letters].append(name)
+        return by_acronym
+
+    @cached_property
+    def longer_words(self) -> Mapping[str, Set[str]]:
+        """The Chinese names that hold a Chinese name of one word, by that word."""
+        return _longer_words(self.by_order)
+
+    @cached_property
+    def lower_words(self) -> frozenset[str]:
+        """The words of the texts that are written small somewhere."""
+        return frozenset(chain.from_iterable(map(_LOWER_WORD.findall, self.texts)))
+
+    @cached_property
+    def shared_surnames(self) -> frozenset[str]:
+        """The surnames of families in the texts."""
+        return frozenset(chain.from_iterable(map(_family_names, self.texts)))
 
     @cached_property
     def subjects(self) -> frozenset[str]:

@@ -79,11 +79,12 @@ class Conversation(Struct, kw_only=True):
     async def read_first(self) -> None:
         """Ask for the mentions; an answer without a readable record is asked for once more."""
         answer = await self._ask()
-        if self._problem(answer):
+        self.error = self._problem(answer)
+        if self.error:
             if _is_cut_off(answer):  # a model that thinks at length needs more room
                 self.max_tokens = self.options.max_extract_tokens
             answer = await self._ask()
-        self.error = self._problem(answer)
+            self.error = self._problem(answer)
         await self._read(answer)
 
     async def glean(self) -> None:

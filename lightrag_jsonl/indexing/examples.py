@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from lightrag_jsonl.core.cjk import has_cjk
 from lightrag_jsonl.core.names import QUOTE_FORMS, folded_text, name_key, nfkc_casefold
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.stop_words import is_grammatical
 from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.core.types import Json, Message, Record
@@ -21,7 +22,8 @@ from lightrag_jsonl.llm.reader import read_answer
 LEAST_COPIED_WORDS = 2  # of a statement about a name of the text; one word may be a coincidence
 NAME_FIELDS = ("name", "source", "target")
 DATE_FIELDS = ("valid_from", "valid_to")
-_APOSTROPHES = ("'", *map(chr, QUOTE_FORMS))  # a search term has none
+_APOSTROPHES = ("'", *QUOTE_FORMS)  # a search term has none
+_IDEOGRAPHS = pattern_of("[\u4e00-\u9fff]+")
 LONGEST_PART = 3  # characters of words that are looked for as a whole, never inside longer words
 
 
@@ -53,11 +55,11 @@ class Examples(Struct, frozen=True, dict=True):
         parts = [part for record in records for part in expand(record)]
         return cls(tuple(parts), with_terms)
 
-    def may_be_in(self, record: Record, source: "TextWords") -> bool:
-        """Whether a record has a telling word of an example, whole or inside a word, that the text does not
-        have; otherwise it is no copy.
+    def may_be_in(self, records: Sequence[Record], source: "TextWords") -> bool:
+        """Whether one of the records has a telling word of an example, whole or inside a word, that the text does
+        not have; otherwise none is a copy.
         """
-        plain = nfkc_casefold(msgspec.json.encode(record).decode())
+        plain = nfkc_casefold(msgspec.json.encode(records).decode())
         for mark in _APOSTROPHES:
             plain = plain.replace(mark, "")
         return any(word in plain and not source.has_word(word) for word in self._telling_words)
@@ -210,12 +212,14 @@ class TextWords(Struct, dict=True):
         return any(pair in self._closed_up for pair in pairs)
 
 
-def names_any(description: str, names: Iterable[str]) -> bool:
+def names_any(description: str, names: Collection[str]) -> bool:
     """Whether a description holds a part of one of the names, given as keys.
 
     Names in another script than the description's may have been translated; with no other names, the
     answer is yes.
     """
+    if any(key in description for key in names if _IDEOGRAPHS.fullmatch(key)):
+        return True  # folding leaves such a key as it is, so that it need not be folded
     is_cjk = has_cjk(description)
     comparable_names = [name for name in names if has_cjk(name) == is_cjk]
     words = TextWords(description)

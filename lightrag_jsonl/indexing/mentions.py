@@ -75,18 +75,23 @@ class MentionCollector(Struct, dict=True):
     declared: tuple[Json, Json] | None = None
     _keys: set[str | tuple[str, ...]] = field(default_factory=set)  # of names and of pairs
     _types: dict[str, str] = field(default_factory=dict)  # by name key
+    _usable_names: dict[str, tuple[str, RecordProblem | None]] = field(default_factory=dict)
     _relation_lines: dict[RelationMention, int] = field(default_factory=dict)
 
     def add(self, records: Iterable[tuple[int, Record]]) -> int:
         """Add (line, record) pairs; returns the number of new names and pairs."""
         count_before = len(self._keys)
+        records = list(records)
+        may_hold_copies = self.examples.may_be_in(
+            [record for _, record in records], self._source_words
+        )
         for line, record in records:
             if self.ontology:
                 if violation := self.ontology.check(record, self._types):
                     self.reject(line, record, "ontology", violation)
                     continue
                 record = self.ontology.declared(record)
-            self._add_record(line, record)
+            self._add_record(line, record, may_be_copy=may_hold_copies or bool(self.ontology))
         return len(self._keys) - count_before
 
     def extraction(self) -> Extraction:
@@ -162,11 +167,11 @@ class MentionCollector(Struct, dict=True):
         text = rejected_text(json.dumps(record, ensure_ascii=False))
         self.rejections.append(Rejection(line, text, reason, detail))
 
-    def _add_record(self, line: int, record: Record) -> None:
+    def _add_record(self, line: int, record: Record, *, may_be_copy: bool) -> None:
         """Add the mentions in a record, or refuse the record."""
         is_graph = self.prompt in (GRAPH_PROMPT, SMALL_PROMPT)
         parts = [record] if is_graph else [*graph_records(record)]
-        if self.examples.may_be_in(record, self._source_words):
+        if may_be_copy and self.examples.may_be_in([record], self._source_words):
             own_parts = [self._without_copies(part) for part in parts]
             if None in own_parts:
                 self.reject(line, record, "example", COPIED)
@@ -200,12 +205,18 @@ class MentionCollector(Struct, dict=True):
         problem: RecordProblem | None = None
         names: Record = {}
         for key in NAME_FIELDS:
-            value = record.get(key)
-            written = "" if value is None else clean_name(_plain_text(value))
-            names[key], fault = usable_name(written, self._has_name)
-            if fault:
-                problem = ("empty_name", f"{fault}: {clipped(written, LONGEST_SHOWN_NAME)!r}")
+            names[key], fault = self._usable_name(_plain_text(record.get(key)))
+            problem = fault or problem
         return {**record, **names}, problem
+
+    def _usable_name(self, text: str) -> tuple[str, RecordProblem | None]:
+        """The clean name of which nothing may be left, and the fault; most names come in several records."""
+        if text not in self._usable_names:
+            written = clean_name(text)
+            name, fault = usable_name(written, self._has_name)
+            detail = f"{fault}: {clipped(written, LONGEST_SHOWN_NAME)!r}" if fault else ""
+            self._usable_names[text] = name, ("empty_name", detail) if fault else None
+        return self._usable_names[text]
 
     def _has_name(self, name: str) -> bool:
         return self._text_words.has_whole_name(name_key(name))
@@ -336,8 +347,10 @@ class MentionCollector(Struct, dict=True):
 
 def _is_pronoun(name: str, type: str) -> bool:
     """Whether a person's name is a pronoun; in capitals, as IT, it is an abbreviation."""
+    if type not in PERSONS:
+        return False
     form = name.capitalize() if name.islower() else name
-    return type in PERSONS and form in PRONOUNS
+    return form in PRONOUNS
 
 
 def graph_records(record: Record) -> Iterator[Record]:
@@ -392,7 +405,8 @@ def _attributes(record: Record) -> tuple[tuple[str, str], ...]:
 def _plain_text(value: Json) -> str:
     """A text without markup and extra spaces, or a number as text; "" for anything else."""
     if isinstance(value, str):
-        return " ".join(html.unescape(value).split())
+        text = html.unescape(value) if "&" in value else value
+        return " ".join(text.split())
     if value is None:
         return ""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -401,6 +415,8 @@ def _plain_text(value: Json) -> str:
 
 def _date(value: Json) -> str:
     """A date as text; "" for a word that says that there is none."""
+    if value is None:  # most often
+        return ""
     date = _plain_text(value)
     return "" if date.rstrip(".").casefold() in NO_DATES else date
 

@@ -2,6 +2,7 @@
 
 import unicodedata
 from collections.abc import Collection, Iterator
+from functools import cached_property, lru_cache
 
 from msgspec import Struct
 
@@ -31,6 +32,7 @@ FAMILY_TITLES = word_set(
     mother father brother sister grandmother grandfather grandma grandpa cousin mama papa"""
 )
 APART_TITLES = FAMILY_TITLES | word_set("young old elder younger little big baby master tiny poor")
+_ALL_TITLES = TITLES | ROYAL_TITLES | APART_TITLES | {"the"}
 CHINESE_APART_TITLES = word_set(  # 海澄公 is the duke of a place
     "公 侯 夫人 太太 小姐 女士 姑娘 奶奶 娘子 大娘 大嫂 姨娘 公主 郡主 皇后 太后 贵妃 公子 少爷 太子 氏 某"
 )
@@ -51,7 +53,7 @@ _ACRONYM = pattern_of(r"[A-Z]{3,7}")
 _MOST_WORDS = 8  # of a name with short forms
 
 
-class NameParts(Struct, frozen=True):
+class NameParts(Struct, frozen=True, dict=True):
     """A name of a document: the `words` in lower case without titles, and what else it says.
 
     `kind` is "person", "place" (also of organizations), "concept", another type, or "" if unknown; `type` is the
@@ -100,7 +102,7 @@ class NameParts(Struct, frozen=True):
             cjk=cjk,
         )
 
-    @property
+    @cached_property
     def order(self) -> tuple[object, ...]:
         """Names in full before their short forms."""
         letters = sum(len(word) == 1 for word in self.words)
@@ -243,6 +245,7 @@ def same_kind(first: str, second: str) -> bool:
 _VAGUE_KINDS = {"", "concept"}  # "Ashdown", alone in its sentence, is often read as a concept
 
 
+@lru_cache(1_000)  # the same few types come again and again
 def _kind(type: str) -> str:
     folded = type.casefold()
     if folded in PEOPLE:
@@ -256,6 +259,8 @@ def _kind(type: str) -> str:
 
 def _without_accents(key: str) -> str:
     """A name key without combining characters; the letters of Korean syllables stay joined."""
+    if key.isascii():
+        return key
     decomposed = unicodedata.normalize("NFD", key)
     letters = "".join(char for char in decomposed if not unicodedata.combining(char))
     return unicodedata.normalize("NFC", letters)
@@ -270,9 +275,8 @@ def _latin_words(bare: str, kind: str) -> tuple[str, ...]:
 
 def _without_titles(words: tuple[str, ...]) -> tuple[str, ...]:
     """The words behind the titles, or all if there are none."""
-    all_titles = TITLES | ROYAL_TITLES | APART_TITLES | {"the"}
     start = 0
-    while start < len(words) - 1 and words[start] in all_titles:
+    while start < len(words) - 1 and words[start] in _ALL_TITLES:
         start += 1
     return words[start:]
 

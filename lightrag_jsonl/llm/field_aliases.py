@@ -82,9 +82,10 @@ def repair_graph_record(record: Record) -> tuple[Record, ...]:
     type needs no description, a relation with keywords neither.
     """
     folded = record
+    has_new_keys = False
     if not _OUR_KEYS.issuperset(record):
         folded = _with_names(_with_folded_keys(record))
-    has_new_keys = folded != record
+        has_new_keys = folded != record
     repaired_records: list[Record] = []
     for normalized in normalize_graph_record(folded):
         missing = _missing_fields(normalized)

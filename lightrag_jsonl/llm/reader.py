@@ -9,7 +9,6 @@ records.
 import json
 import logging
 import re
-from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import suppress
 from operator import attrgetter
@@ -128,7 +127,7 @@ class JsonlReader:
         self._ended = False  # whether the last piece has arrived
         self._first = True  # whether no content came before
         self._arrays: list[int] = []  # the lines on which the open arrays begin
-        self._repeats: Counter[int] = Counter()  # by hash: of objects and of refused parts
+        self._repeats: dict[int, int] = {}  # by hash: of objects and of refused parts
         self._in_loop = False  # whether the model repeats itself, so that the rest is not read
         self._reading = self._read_lines()
 
@@ -355,8 +354,9 @@ class JsonlReader:
     def _is_loop(self, line: int, text: str) -> bool:
         """Whether a part comes back for the `REPEATS`th time: the rest is not read."""
         part = hash(text)
-        self._repeats[part] += 1
-        if self._repeats[part] == REPEATS and not self._in_loop:
+        repeats = self._repeats.get(part, 0) + 1
+        self._repeats[part] = repeats
+        if repeats == REPEATS and not self._in_loop:
             detail = f"written {REPEATS} times; the rest of the answer is not read"
             self._reject(line, text, "repeated", detail)
             self._in_loop = True
