@@ -189,18 +189,20 @@ def _capitals(text: str, spans: Spans, labels: list[int]) -> _Capitals:
     mark_ends = [mark.end() for mark in _OPENING_MARK.finditer(text)]
     openings = {*mark_ends, *[letter.start() for letter in first_letters if letter]}
     counts = Counter[str]()
+    surplus = Counter[str]()
     pairs: set[tuple[str, str]] = set()
+    plain = text.replace("’", "'")
     for (_, end), label_end in zip(spans, labels, strict=True):
-        for words in _words_between_openings(text, label_end, end, openings, mark_ends):
-            counts.update(words)
+        for words in _words_between_openings(plain, label_end, end, openings, mark_ends):
+            counts.update(map(str.casefold, words))
+            capitalized = [word.casefold() for word in words if word[0].isupper()]
+            surplus.update(2 * capitalized)  # since `counts` has them, too
             pairs.update(
-                (_folded_name(word), _folded_name(next_word))
+                (word.casefold(), next_word.casefold())
                 for word, next_word in pairwise(words)
                 if word[0].isupper() and next_word[0].isupper()
             )
-    surplus: Counter[str] = Counter()
-    for word, count in counts.items():
-        surplus[_folded_name(word)] += count if word[0].isupper() else -count
+    surplus.subtract(counts)
     return _Capitals(openings, surplus, pairs)
 
 
