@@ -36,7 +36,7 @@ from lightrag_jsonl.indexing.seeing import read_pictures
 from lightrag_jsonl.indexing.stated_names import with_stated_names
 from lightrag_jsonl.llm.client import ModelClient
 from lightrag_jsonl.llm.schemas import Schema
-from lightrag_jsonl.storage.rows import PendingDocument, StoredDocument
+from lightrag_jsonl.storage.rows import PendingDocument, StoredDocument, text_mark
 from lightrag_jsonl.storage.status import STOPPED, failures_without_vector
 from lightrag_jsonl.storage.store import find_and_write, read, write
 from lightrag_jsonl.storage.views import StoreView, Transaction
@@ -147,7 +147,9 @@ class Insertion:
             if pending is None:
                 continue
             document = incoming_document(pending)
-            if not self.outcome.is_purged(document, marks):
+            if marks and text_mark(document.pages) in marks:
+                self.outcome.purged.append(document.id)
+            else:
                 yield document, pending
 
     async def _prepared(
@@ -202,24 +204,22 @@ class Insertion:
     def _cut(
         self, document: IncomingDocument, pending: PendingDocument, view: StoreView
     ) -> CutDocument:
-        """The document with its chunks, and with the extractions of given records."""
+        """The document with its chunks, and with the extractions of given records; it waits with what cuts it into
+        the same chunks.
+        """
         stored, document = self._cutter.cut(document, pending, view)
         if pending.records is None or (stored is not None and not document.chunks):
             return stored, document, pending
         extractions = provided_extractions(document.chunks, pending.records, self._record_schema)
         document = document_with_stated_names(structs.replace(document, extractions=extractions))
-        if pending.chunks is None:  # if this insert is killed, the text is cut alike again
-            pending = self._with_same_chunks(pending, document)
-        return stored, document, pending
-
-    def _with_same_chunks(
-        self, pending: PendingDocument, document: IncomingDocument
-    ) -> PendingDocument:
-        """The waiting document with what cuts it into the same chunks again, for its records."""
+        if pending.chunks is not None:
+            return stored, document, pending
+        # if this insert is killed, the text is cut alike again
         if self._cutter.chunker is not None and pending.chunk_size is None:
-            return replace(pending, chunks=tuple(chunk.text for chunk in document.chunks))
-        sizes = (self._cutter.size, self._cutter.overlap)
-        return replace(pending, chunk_size=pending.chunk_size or sizes)
+            texts = tuple(chunk.text for chunk in document.chunks)
+            return stored, document, replace(pending, chunks=texts)
+        sizes = pending.chunk_size or (self._cutter.size, self._cutter.overlap)
+        return stored, document, replace(pending, chunk_size=sizes)
 
     async def _already_stored(
         self, stored: StoredDocument, pending: PendingDocument
