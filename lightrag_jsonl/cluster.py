@@ -33,7 +33,7 @@ from lightrag_jsonl.rag.engine import Engine
 from lightrag_jsonl.rag.opening import index_arguments
 from lightrag_jsonl.rag.settings import adopt_settings
 from lightrag_jsonl.readers.limits import FileLimits
-from lightrag_jsonl.storage.rows import PendingDocument
+from lightrag_jsonl.storage.rows import PendingDocument, text_mark
 from lightrag_jsonl.storage.sqlite.database import FILE_NAME, SQLiteStore
 from lightrag_jsonl.storage.status import reads_when_asked
 
@@ -281,7 +281,8 @@ class _ClusterInsert:
                 continue
             incoming = incoming_document(waiting)
             row = incoming.document
-            if self._left_out.is_purged(incoming, marks):
+            if marks and text_mark(incoming.pages) in marks:
+                self._left_out.purged.append(incoming.id)
                 continue
             if contents.get(row.id) == row.content:
                 self._left_out.unchanged.append(row.id)

@@ -18,9 +18,12 @@ GRACE = 2.0  # seconds that a cancelled call of a user's code has to end
 
 async def gather_all(work: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
     """Await all coroutines at once, results in order; the first error cancels the rest."""
+    coroutines = list(work)
+    if len(coroutines) == 1:  # without a task of its own: most documents have one chunk
+        return [await coroutines[0]]
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(coroutine) for coroutine in work]
+            tasks = [group.create_task(coroutine) for coroutine in coroutines]
     except BaseExceptionGroup as errors:
         error: BaseException = errors
         while isinstance(error, BaseExceptionGroup):

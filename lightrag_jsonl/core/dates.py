@@ -45,6 +45,7 @@ _FORMS = tuple(
         rf"(?P<era>{ERAS})(?P<year>元|{CHINESE_NUMBER}{{1,4}})年.{{0,8}}",
     )
 )
+_PART_OF_DATE = pattern_of(r"[\d年]")  # of every form
 _YEAR_LAST = pattern_of(
     r"(?P<day>\d{1,2})(?P<sign>[-/.])(?P<month>\d{1,2})(?P=sign)(?P<year>\d{4})(?:\s+\d{1,2}:.*)?"
 )
@@ -65,7 +66,7 @@ def checked_date(text: str, name: str) -> str:
 def iso_date(text: str) -> str:
     """A whole text as a date in our form, or "". A time of day after the date is left out."""
     plain = half_width(text).strip()
-    if not plain:
+    if not _PART_OF_DATE.search(plain):  # quickly, since most titles are no dates
         return ""
     for form in _FORMS:
         match = form.fullmatch(plain)

@@ -146,7 +146,10 @@ class Reranker(Protocol):
 
 
 class Extractor(Protocol):
-    """Reads the entities and relations of one chunk."""
+    """Reads the entities and relations of one chunk.
+
+    One attribute is optional: `is_trusted`, True if results need no check, and calls no time limit.
+    """
 
     @property
     def name(self) -> str:

@@ -45,4 +45,4 @@ FUNCTION_WORDS = STOP_WORDS | _QUESTION_WORDS
 
 def is_grammatical(term: str) -> bool:
     """Whether a search term only joins others: a stop word, or function characters of Chinese."""
-    return term in STOP_WORDS or all(char in FUNCTION_CHARACTERS for char in term)
+    return term in STOP_WORDS or all(map(FUNCTION_CHARACTERS.__contains__, term))

@@ -170,6 +170,8 @@ def unchanged_spans(
     text: str, old_text: str, chunks: Sequence[Chunk], *, size: int
 ) -> list[TextSpan]:
     """The places in the new text of old chunks before the first change and after the last change."""
+    if not chunks:
+        return []
     prefix = len(os.path.commonprefix([text, old_text]))  # noqa: RUF071
     endings = [text[prefix:][::-1], old_text[prefix:][::-1]]
     suffix = len(os.path.commonprefix(endings))  # noqa: RUF071

@@ -169,8 +169,8 @@ class IndexWriter:
             unstated = [id for id, row in graph.rows(kind).items() if not row.states_something]
             if outdated := writer.vector_digests(kind, unstated):
                 writer.delete_vectors(kind, outdated)
-        for document, pages in change.documents:
-            writer.put_document(document, pages)
+        if change.documents:
+            writer.put_documents(change.documents)
         writer.put_chunks([*change.chunks, *change.read_again])
         writer.put_overrides(change.overrides)
         writer.put_mentions(graph.entity_mentions, graph.relation_mentions)

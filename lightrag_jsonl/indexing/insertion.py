@@ -5,10 +5,11 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from operator import methodcaller
+from typing import TypeAlias
 
 from msgspec import structs
 
-from lightrag_jsonl.core.aio import gather_all
+from lightrag_jsonl.core.aio import gather_all, in_thread
 from lightrag_jsonl.core.errors import BudgetError, ConfigError, EmbeddingError
 from lightrag_jsonl.core.index_reports import FileNote, InsertReport
 from lightrag_jsonl.core.options import IndexOptions
@@ -35,14 +36,17 @@ from lightrag_jsonl.indexing.seeing import read_pictures
 from lightrag_jsonl.indexing.stated_names import with_stated_names
 from lightrag_jsonl.llm.client import ModelClient
 from lightrag_jsonl.llm.schemas import Schema
-from lightrag_jsonl.storage.rows import PendingDocument, StoredDocument
+from lightrag_jsonl.storage.rows import PendingDocument, StoredDocument, text_mark
 from lightrag_jsonl.storage.status import STOPPED, failures_without_vector
-from lightrag_jsonl.storage.store import read, write
-from lightrag_jsonl.storage.views import Transaction
+from lightrag_jsonl.storage.store import find_and_write, read, write
+from lightrag_jsonl.storage.views import StoreView, Transaction
 
 UNANSWERED = 16  # after so many unanswered chunks in a row (at least two a slot) the insert ends
 READ_TOGETHER = 64  # chunks that are read again in an order and committed together
 SAME_ID = "documents of one insert share the id %r: the last one replaces the others"
+
+# The stored version of a document, the document with its chunks, and what waits in the store.
+CutDocument: TypeAlias = tuple[StoredDocument | None, IncomingDocument, PendingDocument]
 
 log = logging.getLogger(__name__)
 
@@ -143,7 +147,9 @@ class Insertion:
             if pending is None:
                 continue
             document = incoming_document(pending)
-            if not self.outcome.is_purged(document, marks):
+            if marks and text_mark(document.pages) in marks:
+                self.outcome.purged.append(document.id)
+            else:
                 yield document, pending
 
     async def _prepared(
@@ -186,45 +192,41 @@ class Insertion:
         self, document: IncomingDocument, pending: PendingDocument
     ) -> IncomingDocument | None:
         """Cut a document, and let the document wait in the store; None for a stored document."""
-        store = self._writer.store
-        stored, document = await read(store, partial(self._cutter.cut, document, pending))
+        cut = partial(self._cut, document, pending)
+        stored, document = await in_thread(find_and_write, self._writer.store, cut, _let_wait)
         if stored is not None and not document.chunks:
             return await self._already_stored(stored, pending)
         if stored is not None and document.id in self.outcome.documents:
             log.warning(SAME_ID, document.id)
-        if pending.records is not None:
-            extractions = provided_extractions(
-                document.chunks, pending.records, self._record_schema
-            )
-            document = document_with_stated_names(
-                structs.replace(document, extractions=extractions)
-            )
-            if pending.chunks is None:  # if this insert is killed, the text is cut alike again
-                pending = self._with_same_chunks(pending, document)
-        if stored is not None:  # what is cached so far is about the earlier version
-            await write(store, methodcaller("outdate_answers", [document.id]), durable=False)
-        row = await write(store, methodcaller("put_pending", pending), durable=False)
-        if row is None:  # a later version came meanwhile, or nobody wants it any more
-            return None
-        return structs.replace(document, pending_row=row)
+        # without a row, a later version came meanwhile, or nobody wants it any more
+        return None if document.pending_row is None else document
 
-    def _with_same_chunks(
-        self, pending: PendingDocument, document: IncomingDocument
-    ) -> PendingDocument:
-        """The waiting document with what cuts it into the same chunks again, for its records."""
+    def _cut(
+        self, document: IncomingDocument, pending: PendingDocument, view: StoreView
+    ) -> CutDocument:
+        """The document with its chunks, and with the extractions of given records; it waits with what cuts it into
+        the same chunks.
+        """
+        stored, document = self._cutter.cut(document, pending, view)
+        if pending.records is None or (stored is not None and not document.chunks):
+            return stored, document, pending
+        extractions = provided_extractions(document.chunks, pending.records, self._record_schema)
+        document = document_with_stated_names(structs.replace(document, extractions=extractions))
+        if pending.chunks is not None:
+            return stored, document, pending
+        # if this insert is killed, the text is cut alike again
         if self._cutter.chunker is not None and pending.chunk_size is None:
-            return replace(pending, chunks=tuple(chunk.text for chunk in document.chunks))
-        sizes = (self._cutter.size, self._cutter.overlap)
-        return replace(pending, chunk_size=pending.chunk_size or sizes)
+            texts = tuple(chunk.text for chunk in document.chunks)
+            return stored, document, replace(pending, chunks=texts)
+        sizes = pending.chunk_size or (self._cutter.size, self._cutter.overlap)
+        return stored, document, replace(pending, chunk_size=sizes)
 
     async def _already_stored(
         self, stored: StoredDocument, pending: PendingDocument
     ) -> IncomingDocument | None:
         """The unfinished chunks of a document that is stored with the same content, if any."""
-        store = self._writer.store
-        await write(store, partial(_forget_pending, stored.id, pending.row), durable=False)
         if stored.state != "done" and pending.records is None and self._completes:
-            return await read(store, partial(unfinished_document, stored))
+            return await read(self._writer.store, partial(unfinished_document, stored))
         self.outcome.unchanged.append(stored.id)
         return None
 
@@ -347,11 +349,19 @@ class Insertion:
         return report
 
 
-def _forget_pending(id: str, row: int | None, transaction: Transaction) -> None:
-    """Delete what waits of a document that is there already, in this `row` or without an open job."""
-    rows = transaction.pending_rows([id])
-    rows += [waiting.row for waiting in transaction.pending([id]) if row and waiting.row == row]
-    transaction.delete_pending(rows)
+def _let_wait(
+    cut: CutDocument, transaction: Transaction
+) -> tuple[StoredDocument | None, IncomingDocument]:
+    """Let a document wait, unless its content is stored already; the stored version, and the document with its row."""
+    stored, document, pending = cut
+    if stored is not None and not document.chunks:
+        rows = transaction.pending_rows([stored.id])  # of no open job
+        waiting = [own.row for own in transaction.pending([stored.id]) if own.row]
+        transaction.delete_pending([*rows, *[row for row in waiting if row == pending.row]])
+        return stored, document
+    if stored is not None:  # what is cached so far is about the earlier version
+        transaction.outdate_answers([document.id])
+    return stored, structs.replace(document, pending_row=transaction.put_pending(pending))
 
 
 def document_with_stated_names(document: IncomingDocument) -> IncomingDocument:

@@ -2,7 +2,7 @@
 
 import logging
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 
 from msgspec import Struct, field
@@ -14,7 +14,7 @@ from lightrag_jsonl.core.types import Document, ExtractionReport, Failure
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.indexing.incoming import IncomingDocument, storable
 from lightrag_jsonl.indexing.merging import IndexChange
-from lightrag_jsonl.storage.rows import PendingDocument, text_mark
+from lightrag_jsonl.storage.rows import PendingDocument
 from lightrag_jsonl.storage.status import ALL_REFUSED
 
 BLANK_DOCUMENT = "the document has no text"
@@ -50,13 +50,6 @@ class InsertOutcome(Struct):
             return storable_document
         self.failures.append(Failure(document.id or "", None, BLANK_DOCUMENT))
         return None
-
-    def is_purged(self, document: IncomingDocument, marks: Collection[str]) -> bool:
-        """Whether the text of a document is one of those that left the marks of a purge."""
-        is_purged = bool(marks) and text_mark(document.pages) in marks
-        if is_purged:
-            self.purged.append(document.id)
-        return is_purged
 
     def refuse(self, document: Document, error: ConfigError) -> None:
         """Add a document that cannot be indexed."""

@@ -40,7 +40,7 @@ def aliases_in_metadata(metadata: Mapping[str, object]) -> tuple[str, ...]:
 def with_linked_names(chunk: Chunk, metadata: Mapping[str, object]) -> Chunk:
     """The chunk with what the links in it to other notes are called, as the reader of Markdown hands it over."""
     names = metadata.get(LINKED_NAMES, ())
-    if not isinstance(names, list | tuple):
+    if not (names and isinstance(names, list | tuple)):
         return chunk
     text = chunk.text.casefold()
     linked = [
@@ -62,11 +62,12 @@ def with_stated_names(
     if extraction.state == "failed":
         return extraction
     aliases_by_key = _linked_names(chunk.text, extraction.entities)
+    stated = aliases_in_metadata(metadata)
+    if not (aliases_by_key or stated or extraction.state == "empty"):
+        return extraction
     entities = [_with_aliases(mention, aliases_by_key) for mention in extraction.entities]
     subject = clean_name(chunk.title)
-    aliases = [
-        name for name in aliases_in_metadata(metadata) if name_key(name) != name_key(subject)
-    ]
+    aliases = [name for name in stated if name_key(name) != name_key(subject)]
     if chunk.index == 0 and name_key(subject) and aliases:
         entities = _with_subject(entities, subject, aliases)
     state = "ok" if extraction.state == "empty" and entities else extraction.state

@@ -75,7 +75,7 @@ def _copy_documents(
 
 def _copy_document(document: StoredDocument, view: StoreView, transaction: Transaction) -> int:
     """Copy a document with its pages, chunks and mentions; returns the number of chunks."""
-    transaction.put_document(document, view.pages([document.id]))
+    transaction.put_documents([(document, view.pages([document.id]))])
     contents = document_contents(view, document.id)
     chunks = []
     for row, chunk in contents.chunks.items():

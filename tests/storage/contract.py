@@ -129,7 +129,7 @@ def put_sample(transaction: Transaction, number: int, text: str = TEXTS[0]) -> N
         created_at=1.0,
     )
     pages = [t.Page(document_id, 1, text), t.Page(document_id, 2, "第二页")]
-    transaction.put_document(document, pages)
+    transaction.put_documents([(document, pages)])
     chunk_rows = (2 * number - 1, 2 * number)
     for index, row in enumerate(chunk_rows):
         chunk = t.Chunk(

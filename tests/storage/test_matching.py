@@ -55,7 +55,7 @@ def put(store: Store, documents: Documents, *, deleted: Iterable[int] = ()) -> N
                 characters=0,
                 created_at=1.0,
             )
-            transaction.put_document(document, ())
+            transaction.put_documents([(document, ())])
             chunk = Chunk(f"c{row}", f"d{row}", 0, 1, 0, len(text), text)
             transaction.put_chunks([StoredChunk(row, row, chunk, 1.0, Extraction())])
         transaction.delete_documents(deleted)

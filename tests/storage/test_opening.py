@@ -137,7 +137,7 @@ def test_texts_of_pages_and_answers_are_compressed(tmp_path: Path) -> None:
         put_sample(transaction, 1)
         (document,) = transaction.documents()
         transaction.delete_documents([document.row])
-        transaction.put_document(document, [Page(document.id, 1, text)])
+        transaction.put_documents([(document, [Page(document.id, 1, text)])])
         transaction.put_completion(b"key", Completion(text))
         assert [page.text for page in transaction.pages([document.id])] == [text]
         completion = transaction.completion(b"key")

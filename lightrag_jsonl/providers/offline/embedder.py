@@ -3,6 +3,7 @@
 import math
 import unicodedata
 import zlib
+from array import array
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from functools import lru_cache
@@ -55,15 +56,13 @@ def hash_vectors(texts: Sequence[str], dim: int) -> Vectors:
     """A unit vector for each text, shape (len(texts), dim); the first axis if it has no features."""
     vectors = np.zeros((len(texts), dim), dtype=np.float32)
     for row, text in enumerate(texts):
-        hashes: list[int] = []
-        weights: list[float] = []
-        for (term, is_capitalized), count in _term_counts(text).items():
-            term_hashes, term_weights = _features(term, is_capitalized)
-            hashes += term_hashes
-            factor = 1 + math.log(count)
-            weights += term_weights if count == 1 else [factor * own for own in term_weights]
-        bits = np.array(hashes, np.int64)
-        signed = np.where(bits & 1, weights, np.negative(weights))
+        counts = _term_counts(text)
+        features = [_features(*term) for term in counts]
+        bits = np.frombuffer(b"".join([hashes for hashes, _ in features]), np.int64)
+        weights = np.frombuffer(b"".join([own_weights for _, own_weights in features]))
+        factors = np.array([1 + math.log(count) for count in counts.values()])
+        weights = factors.repeat([len(hashes) for hashes, _ in features] or 0) * weights
+        signed = np.where(bits & 1, weights, -weights)
         vectors[row] = np.bincount((bits >> 1) % dim, signed, minlength=dim)
     lengths = np.linalg.norm(vectors, axis=1)
     vectors[lengths == 0, 0] = 1.0
@@ -89,7 +88,7 @@ def _term_counts(text: str) -> dict[tuple[str, bool], int]:
 
 
 @lru_cache(2**15)  # the same words come again and again; 20 MB
-def _features(term: str, is_capitalized: bool) -> tuple[list[int], list[float]]:
+def _features(term: str, is_capitalized: bool) -> tuple["array[int]", "array[float]"]:
     """The hashes of a term's features, and the weights of the features."""
     is_cjk = has_cjk(term)
     weight = _cjk_weight(term) if is_cjk else min(1.0, 0.4 + 0.1 * len(term))
@@ -106,9 +105,8 @@ def _features(term: str, is_capitalized: bool) -> tuple[list[int], list[float]]:
             for start in range(len(word) - size + 1)
         ]
     share = weight * _PIECES_WEIGHT / math.sqrt(max(len(pieces), 1))
-    features = [term, *pieces]
-    weights = [weight, *[share] * len(pieces)]
-    return [zlib.crc32(feature.encode()) for feature in features], weights
+    hashes = array("q", [zlib.crc32(feature.encode()) for feature in (term, *pieces)])
+    return hashes, array("d", [weight, *[share] * len(pieces)])
 
 
 def _cjk_weight(term: str) -> float:

@@ -1,8 +1,10 @@
 """Names, found by capitals, and content words of English texts."""
 
 import unicodedata
+from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
+from itertools import pairwise
 
 import regex
 from msgspec import Struct
@@ -132,6 +134,10 @@ def _names_of_run(text: str, words: Spans) -> Iterator[tuple[Spans, bool]]:
     word, "of" after a person, but not after the number of a king, and "&" between two people.
     """
     texts = [text[start:end] for start, end in words]
+    if len(texts) == 1:  # most often
+        if not _is_personal_title(texts[0], ""):
+            yield words, False
+        return
     first = 0
     has_title = False
     for number, (word, after) in enumerate(zip(texts, [*texts[1:], ""], strict=True)):
@@ -185,26 +191,36 @@ def _capitals(text: str, spans: Spans, labels: list[int]) -> _Capitals:
     first_letters = [
         _LETTER.search(text, beginning_of_words(text, start, end), end) for start, end in spans
     ]
-    openings = {letter.start() for letter in first_letters if letter}
-    openings.update(mark.end() for mark in _OPENING_MARK.finditer(text))
-    written_words: list[str] = []
+    mark_ends = [mark.end() for mark in _OPENING_MARK.finditer(text)]
+    openings = {*mark_ends, *[letter.start() for letter in first_letters if letter]}
+    counts = Counter[str]()
+    surplus = Counter[str]()
     pairs: set[tuple[str, str]] = set()
+    plain = text.replace("’", "'")
     for (_, end), label_end in zip(spans, labels, strict=True):
-        capitalized_before = ""
-        for match in _ENGLISH_WORD.finditer(text, label_end, end):
-            if match.start() in openings:
-                capitalized_before = ""
-                continue
-            word = match[0]
-            is_capitalized = word[0].isupper()
-            written_words.append(word)
-            if capitalized_before and is_capitalized:
-                pairs.add((_folded_name(capitalized_before), _folded_name(word)))
-            capitalized_before = word if is_capitalized else ""
-    surplus: Counter[str] = Counter()
-    for word, count in Counter(written_words).items():
-        surplus[_folded_name(word)] += count if word[0].isupper() else -count
+        for words in _words_between_openings(plain, label_end, end, openings, mark_ends):
+            counts.update(map(str.casefold, words))
+            capitalized = [word.casefold() for word in words if word[0].isupper()]
+            surplus.update(2 * capitalized)  # since `counts` has them, too
+            pairs.update(
+                (word.casefold(), next_word.casefold())
+                for word, next_word in pairwise(words)
+                if word[0].isupper() and next_word[0].isupper()
+            )
+    surplus.subtract(counts)
     return _Capitals(openings, surplus, pairs)
+
+
+def _words_between_openings(
+    text: str, start: int, end: int, openings: Set[int], mark_ends: Sequence[int]
+) -> Iterator[list[str]]:
+    """The words of a sentence in stretches, without the words at openings: the first, and those behind marks."""
+    inner = mark_ends[bisect_right(mark_ends, start) : bisect_left(mark_ends, end)]
+    for stretch_start, stretch_end in pairwise([start, *inner, end]):
+        first = _ENGLISH_WORD.search(text, stretch_start, stretch_end)
+        if first is not None:
+            rest = first.end() if first.start() in openings else stretch_start
+            yield _ENGLISH_WORD.findall(text, rest, stretch_end)
 
 
 def _name_phrase(

@@ -1,11 +1,12 @@
 """Finds names, and pairs of names mentioned in the same sentence, without any model."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import combinations
 
-from anyio import CapacityLimiter, to_thread
 from msgspec import Struct, field
 
 from lightrag_jsonl.core.cjk import has_cjk
@@ -58,10 +59,12 @@ class OfflineExtractor:
     the parts of speech of the segmenter; "auto" is "lac" where installed.
     """
 
+    is_trusted = True
+
     def __init__(self, language: Language = "en", tagger: Tagger = "auto") -> None:
         self._language: Language = language
         self._tagger = tagger_in_use(tagger)
-        self._threads = CapacityLimiter(_THREADS[self._tagger])
+        self._threads = ThreadPoolExecutor(_THREADS[self._tagger], thread_name_prefix="rules")
         self.name = f"offline-{language}-{RULES_VERSION}"
         if self._tagger != "rules":
             self.name += f"-{self._tagger}"
@@ -70,7 +73,8 @@ class OfflineExtractor:
         """The entities and relations of a chunk; `LLMError` for Chinese where the tagger is not installed."""
         if self._tagger == "lac" and has_cjk(chunk.whole_text):
             check_tagger()
-        return await to_thread.run_sync(
+        return await asyncio.get_running_loop().run_in_executor(
+            self._threads,
             extract_text,
             chunk.whole_text,
             self._language,
@@ -78,7 +82,6 @@ class OfflineExtractor:
             chunk.linked_names,
             chunk.index == 0,
             cells_of(chunk.heading.rpartition(HEADING_SEPARATOR)[2]),
-            limiter=self._threads,
         )
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from lightrag_jsonl.core.display import (
     ATTRIBUTES,
@@ -113,6 +114,7 @@ def without_addresses(text: str) -> str:
     return _ADDRESS.sub(_blank, text) if any(map(text.__contains__, _MARKS_OF_ADDRESSES)) else text
 
 
+@lru_cache(400)  # a sentence is quoted for each of its names and pairs
 def quoted_line(text: str, limit: int) -> str:
     """A sentence on one line, without markup, cut to `limit` characters."""
     plain = without_marks(NAMED_LINK.sub(r"\1", without_markup(text)))
@@ -160,6 +162,8 @@ def _code_spans(text: str) -> Iterator[tuple[int, int]]:
 
 def _is_code(text: str) -> bool:
     """Whether most lines of a text look like code."""
+    if text.count("\n") < MOST_CODE_LINES * FEWEST_CODE_LINES:  # quickly: these are too few
+        return False
     lines = [line.strip() for line in text.split("\n") if line.strip()]
     return sum(map(_is_code_line, lines)) > MOST_CODE_LINES * max(len(lines), FEWEST_CODE_LINES)
 

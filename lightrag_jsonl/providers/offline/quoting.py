@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from lightrag_jsonl.core.cjk import has_cjk
 from lightrag_jsonl.core.names import name_key
@@ -143,7 +144,8 @@ def _most_central_first(
     if len(sentences) < 2:
         return [*sentences]
     terms_of_name = {*search_terms(key)}
-    terms = [_sentence_terms(text, sentence) - terms_of_name for sentence in sentences]
+    texts = [text[sentence.start : sentence.end] for sentence in sentences]
+    terms = [_telling_terms(own_text) - terms_of_name for own_text in texts]
     counts = Counter(term for own_terms in terms for term in own_terms)
 
     def rank(number: int) -> tuple[int, float, int]:
@@ -154,9 +156,9 @@ def _most_central_first(
     return [sentences[number] for number in sorted(range(len(terms)), key=rank)]
 
 
-def _sentence_terms(text: str, sentence: NamedSentence) -> set[str]:
-    terms = search_terms(text[sentence.start : sentence.end])
-    return {term for term in terms if not is_grammatical(term)}
+@lru_cache(400)  # a sentence is compared for each of its names
+def _telling_terms(sentence: str) -> frozenset[str]:
+    return frozenset([term for term in search_terms(sentence) if not is_grammatical(term)])
 
 
 def _distance(text: str, sentence: NamedSentence, key: str) -> int:

@@ -38,7 +38,7 @@ def column_values(row: Any, **columns: Any) -> dict[str, Any]:
     """
     values = {name: getattr(row, name) for name in field_names(row.__class__)} | columns
     for name, value in values.items():
-        if isinstance(value, dict | tuple):
+        if value.__class__ in (dict, tuple):
             values[name] = json_text(value) if value != () else None
     return values
 

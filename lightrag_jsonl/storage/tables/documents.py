@@ -350,31 +350,35 @@ class DocumentReads(Tables):
 class DocumentWrites(DocumentReads, KeepingTables):
     """Writes documents and chunks."""
 
-    def put_document(self, document: StoredDocument, pages: Iterable[Page]) -> None:
-        """Store a new document with its pages."""
-        row = {
-            "id": document.row,
-            "name": document.id,
-            "title": document.title,
-            "source": document.source,
-            "date": document.date,
-            "metadata": json_text(document.metadata),
-            "seen_pictures": json_text(document.seen_pictures),
-            "content": document.content,
-            "state": document.state,
-            "characters": document.characters,
-            "created_at": document.created_at,
-        }
+    def put_documents(self, documents: Sequence[tuple[StoredDocument, Iterable[Page]]]) -> None:
+        """Store new documents with their pages."""
+        rows = [
+            {
+                "id": document.row,
+                "name": document.id,
+                "title": document.title,
+                "source": document.source,
+                "date": document.date,
+                "metadata": json_text(document.metadata),
+                "seen_pictures": json_text(document.seen_pictures),
+                "content": document.content,
+                "state": document.state,
+                "characters": document.characters,
+                "created_at": document.created_at,
+            }
+            for document, _ in documents
+        ]
         page_rows = [
             {
                 "document": document.row,
                 "number": page.number,
                 "text": self.dialect.pack_text(page.text),
             }
+            for document, pages in documents
             for page in pages
         ]
-        self.keep([document.row], "documents", "pages")
-        self._put("documents", [row])
+        self.keep([document.row for document, _ in documents], "documents", "pages")
+        self._put("documents", rows)
         self._insert("pages", page_rows)
         self.changed = True
 
