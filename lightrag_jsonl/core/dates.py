@@ -22,7 +22,7 @@ _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 _MONTH_NAMES = frozenset(
     name.casefold() for name in [*calendar.month_name, *calendar.month_abbr, "sept"] if name
 )
-_CHINESE_DIGITS = "〇一二三四五六七八九"
+CHINESE_DIGITS = "〇一二三四五六七八九"
 _ASCII_DIGITS = {ord("０") + digit: str(digit) for digit in range(10)} | {ord("零"): "〇"}
 _ORDINAL_ENDING = r"(?:st|nd|rd|th)?"
 _WEEKDAY = r"(?:(?:mon|tues?|wed|thu|thurs|fri|sat|sun)[a-z]{0,6}\.?,?\s+)?"
@@ -127,7 +127,7 @@ def _month_number(text: str) -> int:
 def _number(text: str) -> int:
     """A number in digits (2021, 二〇二一) or in Chinese words (十三); 0 for anything else."""
     digits = "".join(
-        [str(_CHINESE_DIGITS.index(sign)) if sign in _CHINESE_DIGITS else sign for sign in text]
+        [str(CHINESE_DIGITS.index(sign)) if sign in CHINESE_DIGITS else sign for sign in text]
     )
     if digits.isascii() and digits.isdigit():
         return int(digits)

@@ -67,12 +67,12 @@ def asked_dates(question: str) -> tuple[str, ...]:
 
 def tells_date(text: str, dates: Sequence[str]) -> bool:
     """Whether a text has a date that is one of some days, or within one of some months."""
-    return any(is_within(found.first, dates) for found in find_dates(text))
+    return any(is_within(date.first, dates) for date in find_dates(text))
 
 
 def is_within(date: str, dates: Sequence[str]) -> bool:
     """Whether a date is one of others, or more precise than one of them: "2021-06-15" is within "2021-06"."""
-    return any(f"{date}-".startswith(f"{other}-") for other in dates)
+    return any(f"{date}-".startswith(f"{asked_date}-") for asked_date in dates)
 
 
 class _Rules(Struct, frozen=True, kw_only=True):

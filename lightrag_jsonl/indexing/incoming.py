@@ -68,9 +68,12 @@ def storable(pending: PendingDocument) -> PendingDocument:
     texts = [page.text for page in document_pages("", document)]
     if pending.chunks is None:
         texts = list(map(without_blanks_inside, texts))
-    metadata, records = dict(document.metadata), pending.records
-    if metadata or records is not None:
-        metadata, records = storable_json((metadata, records))
+    metadata = dict(document.metadata)
+    if metadata:
+        metadata = storable_json(metadata)
+    records = pending.records
+    if records is not None:
+        records = storable_json(records)
     text = sanitize(document.text) if document.pages else "\f".join(texts)
     return replace(
         pending,

@@ -1,10 +1,11 @@
 """Passages of a date in the question, before all others."""
 
 import calendar
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from lightrag_jsonl.core.dates import CHINESE_DIGITS, half_width
 from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.core.written_dates import asked_dates, tells_date
 from lightrag_jsonl.retrieval.full_text import question_terms
@@ -12,13 +13,13 @@ from lightrag_jsonl.retrieval.hits import Hits, column, concatenated
 from lightrag_jsonl.retrieval.question_names import question_names
 from lightrag_jsonl.retrieval.task import TIES, SearchTask
 from lightrag_jsonl.storage.filters import parse_where
+from lightrag_jsonl.storage.graph_index import is_among
 from lightrag_jsonl.storage.vector_index import Ids
 
 # Bounds, not tuned.
 MOST_READ = 60  # passages with words of a date, in which the date is looked for
 MOST_LEADING = 3  # passages that come first; 2 to 5 find as many of the supporting passages
 
-_CHINESE_DIGITS = "〇一二三四五六七八九"
 _ORDINAL_ENDINGS = ("st", "nd", "rd", "th")
 
 
@@ -35,16 +36,16 @@ def with_asked_dates(task: SearchTask, walked: Hits, text_hits: Hits) -> tuple[H
     scores = dict(task.snapshot.search_terms(terms, len(rows), rows.tolist()))
     scores_of_rows = np.array([scores.get(row, 0.0) for row in rows.tolist()])
     leading = task.ranked("chunk", rows, scores_of_rows, MOST_LEADING, "of a date in the question")
-    return _after(leading, walked), _after(leading, text_hits)
+    return _led_by(leading, walked), _led_by(leading, text_hits)
 
 
-def _after(leading: Hits, hits: Hits) -> Hits:
+def _led_by(leading: Hits, hits: Hits) -> Hits:
     """Hits after the leading ones, which score as the best hit does; nothing after no hits."""
     if not len(hits):
         return hits
     scores = np.full(len(leading), hits.scores.max())
-    others = hits[~np.isin(hits.ids, leading.ids)]
-    return concatenated([Hits(leading.ids, scores, leading.why), others])[0]
+    following = hits[~is_among(hits.ids, leading.ids)]
+    return concatenated([Hits(leading.ids, scores, leading.why), following])[0]
 
 
 def _rows_of_dates(task: SearchTask, dates: Sequence[str]) -> Ids:
@@ -54,8 +55,8 @@ def _rows_of_dates(task: SearchTask, dates: Sequence[str]) -> Ids:
     for date in dates:
         rows.update(snapshot.matching_chunks(parse_where({"date": {"$gte": date, "$lte": date}})))
     titles = [label.title or "" for label in snapshot.document_labels(titled=True)]
-    if titles_of_dates := [title for title in titles if tells_date(title, dates)]:
-        rows.update(snapshot.matching_chunks(parse_where({"title": list(titles_of_dates)})))
+    if titles_of_dates := _titles_of_dates(titles, dates):
+        rows.update(snapshot.matching_chunks(parse_where({"title": [*titles_of_dates]})))
     terms = [term for date in dates for term in search_terms(_forms_of(date))]
     scores = dict(snapshot.search_terms(terms, MOST_READ + TIES, None))
     hits = task.settled("chunk", Hits.of([*scores], [*scores.values()]), MOST_READ)
@@ -65,11 +66,22 @@ def _rows_of_dates(task: SearchTask, dates: Sequence[str]) -> Ids:
     return column(sorted(rows))
 
 
+def _titles_of_dates(titles: Iterable[str], dates: Sequence[str]) -> list[str]:
+    """The titles that tell one of the dates; a date is read only where its year stands, which takes less time."""
+    years = {date[:4] for date in dates}
+    years |= {_in_chinese_digits(year) for year in years}
+    return [
+        title
+        for title in titles
+        if any(year in half_width(title) for year in years) and tells_date(title, dates)
+    ]
+
+
 def _mentioning_asked_names(task: SearchTask, rows: Ids) -> Ids:
     """Those of some chunks that mention a name of the question, or all if none does."""
     named = column(question_names(task).spellings)
     positions, entities = task.snapshot.graph.entities_of(rows)
-    mentioning = rows[np.unique(positions[np.isin(entities, named)])]
+    mentioning = rows[np.unique(positions[is_among(entities, named)])]
     return mentioning if len(mentioning) else rows
 
 
@@ -82,16 +94,19 @@ def _forms_of(date: str) -> str:
         calendar.month_name[month],
         calendar.month_abbr[month],
     ]
-    chinese = "".join([_CHINESE_DIGITS[int(digit)] for digit in str(year)])
-    chinese += f"年{_chinese_number(month)}月"
+    chinese = f"{_in_chinese_digits(str(year))}年{_chinese_number(month)}月"
     if day:
         forms += [f"{day} {day:02}", *[f"{day}{ending}" for ending in _ORDINAL_ENDINGS]]
         chinese += f"{_chinese_number(day)}日"
     return " ".join([*forms, chinese])
 
 
+def _in_chinese_digits(year: str) -> str:
+    return "".join([CHINESE_DIGITS[int(digit)] for digit in year])
+
+
 def _chinese_number(number: int) -> str:
     """A number below 100 in Chinese words."""
     tens, unit = divmod(number, 10)
-    ten = {0: "", 1: "十"}.get(tens, f"{_CHINESE_DIGITS[tens]}十")
-    return ten + (_CHINESE_DIGITS[unit] if unit or not tens else "")
+    ten = {0: "", 1: "十"}.get(tens, f"{CHINESE_DIGITS[tens]}十")
+    return ten + (CHINESE_DIGITS[unit] if unit or not tens else "")

@@ -405,7 +405,7 @@ def _without_sentences_of(
     sentences_by_text: list[Sequence[str]] = []
     repeated: set[str] = set()
     for text in texts:
-        sentences = (text,) if stands_whole(text) else _sentences(text)  # most are whole
+        sentences = (text,) if stands_whole(text) else _sentence_texts(text)  # most are whole
         repeated.update(filter(stands_whole, sentences))
         sentences_by_text.append(sentences)
     visible_text = "\n".join([*repeated, *[heading for heading, _ in passages]]).casefold()
@@ -419,7 +419,7 @@ def _without_sentences_of(
 
 
 @lru_cache(10_000)  # the statements about a hub are looked at for many questions
-def _sentences(text: str) -> Sequence[str]:
+def _sentence_texts(text: str) -> Sequence[str]:
     """The sentences of a text, each with the white space before it."""
     ends = [0, *[end for _, end in sentence_spans(text)]]
     return [text[start:end] for start, end in itertools.pairwise(ends)]

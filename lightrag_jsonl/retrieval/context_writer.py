@@ -45,12 +45,12 @@ _ENDING_MARKS = ".!?…。！？｡;；:：,，、"
 _CLOSING_MARKS = "\"'”’」』）)]】〕》〉»*_"
 _EMPTY_WORDS = frozenset(("a", "an", "the", "is", "are", "was", "were"))
 _BEFORE_NUMBER = r"(?:[^\w\[\]］】]|_){0,9}"
-_WHOLE_NUMBER = (
+_BARE_NUMBER = (
     r"\d++(?:[-‐-―−~～－]\d++)?+(?![^\W_])"  # or a range; not 9a of [^0-9a-f], not 2023年
 )
 _OPENED_NUMBER = pattern_of(  # a class of characters comes first, since `re` looks for that fast
     r"[\[［【(（<](?<!\\.)"
-    rf"(?:(?<=[\[［【])(?={_BEFORE_NUMBER}(?:{CITATION_LABEL}{_BEFORE_NUMBER})?{_WHOLE_NUMBER})"
+    rf"(?:(?<=[\[［【])(?={_BEFORE_NUMBER}(?:{CITATION_LABEL}{_BEFORE_NUMBER})?{_BARE_NUMBER})"
     rf"|(?<=[(（])(?={_BEFORE_NUMBER}{SOURCE_LABEL}{_BEFORE_NUMBER}\d)|(?<=<)sup>(?=\s*\d))"
 )
 

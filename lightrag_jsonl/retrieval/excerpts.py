@@ -35,7 +35,7 @@ LIST_SHARE = 0.6  # of the letters of a list, at least, are letters of the names
 GAP_TOKENS = 3  # that a sentence costs besides, so that the shortest are not always chosen
 
 
-_LINK = pattern_of(  # of Markdown, with nothing beside
+_LONE_LINK = pattern_of(  # of Markdown, with nothing beside
     rf"\A[\s*+•\d.)-]*+!?\[[^\[\]\n]+\]{LINK_TARGET}[\s.,;|]*\Z"
 )
 
@@ -120,7 +120,7 @@ def _is_quotable(text: str, terms: frozenset[str]) -> bool:
     is_rest = text[0].islower() and len(terms) < REST_TERMS
     if not terms or is_rest or len(text) > LONGEST_SENTENCE:
         return False
-    return not is_label(text) and _LINK.match(text) is None
+    return not is_label(text) and _LONE_LINK.match(text) is None
 
 
 def _lists_names(text: str, names: Sequence[str]) -> bool:
@@ -176,7 +176,9 @@ class ExcerptChoice:
         self._whole_weights |= dict.fromkeys(names, 1.0)
         self._question = {term: rarity[term] for term in question_terms if term in rarity}
         self._whole_question = sum(self._question.values()) or 1.0
-        self._question_weights = [1 + QUESTION_GAIN * self._likeness_of(one) for one in sentences]
+        self._question_weights = [
+            1 + QUESTION_GAIN * self._likeness_of(sentence) for sentence in sentences
+        ]
         self._chunk_weights = [chunk_weights[sentence.chunk] for sentence in sentences]
         self._words: list[list[str | int]] = [
             [*sentence.names, *sorted(sentence.terms)] for sentence in self._sentences

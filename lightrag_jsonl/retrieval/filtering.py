@@ -131,14 +131,14 @@ def _stored_facts(
     task: SearchTask, kind: Kind, rows: Sequence[int], load: Callable[[list[int]], dict[int, Fact]]
 ) -> dict[int, Fact]:
     """Facts as they are stored, in the order of rows; each is loaded once in a state of the index."""
-    known: dict[int, Fact] = task.snapshot.state_memory.facts[kind]
-    missing = [row for row in rows if row not in known]
+    loaded: dict[int, Fact] = task.snapshot.state_memory.facts[kind]
+    missing = [row for row in rows if row not in loaded]
     if missing:
-        if len(known) + len(missing) > MOST_FACTS:
-            known = task.snapshot.state_memory.facts[kind] = {}
+        if len(loaded) + len(missing) > MOST_FACTS:
+            loaded = task.snapshot.state_memory.facts[kind] = {}
             missing = [*rows]
-        known.update(_in_reading_order(task, kind, load(missing)))
-    return {row: known[row] for row in rows if row in known}
+        loaded.update(_in_reading_order(task, kind, load(missing)))
+    return {row: loaded[row] for row in rows if row in loaded}
 
 
 def _in_reading_order(task: SearchTask, kind: Kind, facts: Mapping[int, Fact]) -> dict[int, Fact]:

@@ -145,11 +145,12 @@ def distinct_rows(*columns: Ids) -> Ids:
     return rows[np.diff(rows, prepend=-1) > 0]
 
 
-def is_among(rows: Ids, others: Ids) -> npt.NDArray[np.bool_]:
-    """Whether each row id is one of the others; `numpy.isin` takes five times as long for a few hundred."""
-    ordered = np.sort(np.append(others, -1))
-    found: npt.NDArray[np.bool_] = ordered.take(ordered.searchsorted(rows), mode="clip") == rows
-    return found
+def is_among(rows: Ids, members: Ids) -> npt.NDArray[np.bool_]:
+    """Whether each row id is one of the members; `numpy.isin` takes five times as long for a few hundred."""
+    ordered = np.sort(np.append(members, -1))
+    nearest = ordered.take(ordered.searchsorted(rows), mode="clip")
+    is_member: npt.NDArray[np.bool_] = nearest == rows
+    return is_member
 
 
 # Pairs of ids (owner, member) are one ascending column of numbers.

@@ -200,8 +200,8 @@ def find_and_write(
     """The result of a job that writes, without `durable`, what another one found: both in the thread of the
     caller, so that a document costs one turn of a thread.
     """
-    found = _run(store.view, find)
-    return _run(partial(store.transaction, durable=False), partial(job, found), ())
+    findings = _run(store.view, find)
+    return _run(partial(store.transaction, durable=False), partial(job, findings), ())
 
 
 def _run(

@@ -178,9 +178,11 @@ def nearest_quotes(question: str, context: Context, language: Language) -> list[
     groups = defaultdict[int, list[tuple[Quote, float]]](list)
     for quote, is_of_date in zip(quotes, of_dates, strict=True):
         if score := _score(quote, weights):
-            found = is_of_date + (bool(name) and quote.has_name(name))
-            groups[found].append((quote, _score(quote, other_weights) if found else score))
-    return [quote for found in sorted(groups, reverse=True) for quote in _by_score(groups[found])]
+            hit_count = is_of_date + (bool(name) and quote.has_name(name))
+            if hit_count:
+                score = _score(quote, other_weights)
+            groups[hit_count].append((quote, score))
+    return [quote for count in sorted(groups, reverse=True) for quote in _by_score(groups[count])]
 
 
 def sentence_limit(response_type: str) -> int | None:

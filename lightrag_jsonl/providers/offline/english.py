@@ -219,8 +219,9 @@ def _words_between_openings(
     for stretch_start, stretch_end in pairwise([start, *inner, end]):
         first = _ENGLISH_WORD.search(text, stretch_start, stretch_end)
         if first is not None:
-            rest = first.end() if first.start() in openings else stretch_start
-            yield _ENGLISH_WORD.findall(text, rest, stretch_end)
+            is_opening = first.start() in openings
+            words_start = first.end() if is_opening else stretch_start
+            yield _ENGLISH_WORD.findall(text, words_start, stretch_end)
 
 
 def _name_phrase(

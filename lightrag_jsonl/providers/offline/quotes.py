@@ -34,7 +34,7 @@ _SPACE_OF_TAG = pattern_of(r" (?=[.,;:!?](?:\s|\Z))")  # "<b>now</b>." without i
 _QUOTE_MARKS = pattern_of(r"^[^\S\n]*>[> \t]*", re.MULTILINE)
 _STATES_NOTHING = ("?", "？")
 _BOLD_LINE = pattern_of(r"\A(?:\*\*[^*\n]+\*\*|__[^_\n]+__)\Z")
-_NUMBERED_LINE = pattern_of(
+_NUMBERED_HEADING = pattern_of(
     r"\A(?:\d{1,3}[.)、．]|[（(]?[一二三四五六七八九十]{1,3}[）)、．.])\s*+\S"
 )
 _HEAD_OF_MAIL = pattern_of(
@@ -215,7 +215,7 @@ class _Setting:
         is_point = (
             self._above or self._has_items or LIST_ITEM.match(below) or TABLE_ROW.match(below)
         )
-        return not is_point and _NUMBERED_LINE.match(whole_line) is not None
+        return not is_point and _NUMBERED_HEADING.match(whole_line) is not None
 
     def _takes_head(self, start: int) -> bool:
         """Whether a sentence stands in the head of a mail, whose sender says what follows."""

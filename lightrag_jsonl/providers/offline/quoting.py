@@ -20,9 +20,8 @@ _COMPARED_SENTENCES = 50  # of a name in a text: bounds the time
 _END_OF_CLAUSE = pattern_of(r"[,;:，；：](?:\s+|(?<=[，；：]))")
 _QUESTION_ENDS = ("?", "？")
 _QUOTE_ENDS = (*_QUESTION_ENDS, *".!…,;:。！，；：")
-_CLOSING_MARKS = "\"'”’」』）)]》"
+_QUOTE_CLOSERS = "\"'”’」』）)]》"
 _WORDS_OF_LINK = pattern_of(r"\[[^\[\]\n]*\]")
-_ANY_LETTER = pattern_of(r"[^\W\d_]")
 
 
 def central_sentences(text: str, sentences: Sequence[NamedSentence], key: str) -> str:
@@ -53,7 +52,7 @@ def _in_one_line(quotes: Sequence[str]) -> str:
     line = ""
     for quote in quotes:
         is_cjk = has_cjk(line[-2:] + quote[:2])
-        if line and not line.rstrip(_CLOSING_MARKS).endswith(_QUOTE_ENDS):
+        if line and not line.rstrip(_QUOTE_CLOSERS).endswith(_QUOTE_ENDS):
             line += "；" if is_cjk else ";"
         line += quote if is_cjk or not line else f" {quote}"
     return line
@@ -135,7 +134,7 @@ def _has_own_words(text: str, sentence: NamedSentence) -> bool:
     line = " ".join(words)
     if "[" in line or ":" in line:
         line = _WORDS_OF_LINK.sub(" ", without_addresses(line))
-    return _ANY_LETTER.search(line) is not None
+    return any(map(str.isalpha, line))
 
 
 def _most_central_first(
