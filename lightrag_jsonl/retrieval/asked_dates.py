@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from lightrag_jsonl.core.dates import CHINESE_DIGITS, half_width
+from lightrag_jsonl.core.headings import find_headings
 from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.core.written_dates import asked_dates, tells_date
 from lightrag_jsonl.retrieval.full_text import question_terms
@@ -24,8 +25,12 @@ _ORDINAL_ENDINGS = ("st", "nd", "rd", "th")
 
 
 def with_asked_dates(task: SearchTask, walked: Hits, text_hits: Hits) -> tuple[Hits, Hits]:
-    """The hits of the walk and by text, after the passages of a day or a month in the question, the best by
-    text first; if passages of the date mention a name of the question, after these alone.
+    """The hits of the walk and by text, after the passages under a title or a heading with a day or a month of the
+    question, or of documents of a day in the question, the best by text first; if passages of the date mention a
+    name of the question, after these alone.
+
+    A date within a text leads nowhere: of three questions on "August 2022" over news, each lost its passage to others
+    that mention the month, and news of a month is often dated after the month.
     """
     dates = asked_dates(task.query.question)
     rows = _rows_of_dates(task, dates) if dates else column([])
@@ -49,11 +54,11 @@ def _led_by(leading: Hits, hits: Hits) -> Hits:
 
 
 def _rows_of_dates(task: SearchTask, dates: Sequence[str]) -> Ids:
-    """The chunks that tell one of the dates, in the text, in headings or as the date of the document."""
+    """The chunks with one of the dates in a title or a heading, or as the date of the document."""
     snapshot = task.snapshot
     rows: set[int] = set()
-    for date in dates:
-        rows.update(snapshot.matching_chunks(parse_where({"date": {"$gte": date, "$lte": date}})))
+    for day in [date for date in dates if len(date) == len("2021-05-12")]:
+        rows.update(snapshot.matching_chunks(parse_where({"date": {"$gte": day, "$lte": day}})))
     titles = [label.title or "" for label in snapshot.document_labels(titled=True)]
     if titles_of_dates := _titles_of_dates(titles, dates):
         rows.update(snapshot.matching_chunks(parse_where({"title": [*titles_of_dates]})))
@@ -61,7 +66,8 @@ def _rows_of_dates(task: SearchTask, dates: Sequence[str]) -> Ids:
     scores = dict(snapshot.search_terms(terms, MOST_READ + TIES, None))
     hits = task.settled("chunk", Hits.of([*scores], [*scores.values()]), MOST_READ)
     for row, chunk in snapshot.chunks(hits.ids.tolist()).items():
-        if tells_date(chunk.background, dates) or tells_date(chunk.text, dates):
+        headings = [chunk.background, *[heading.title for heading in find_headings(chunk.text)]]
+        if any(tells_date(heading, dates) for heading in headings):
             rows.add(row)
     return column(sorted(rows))
 

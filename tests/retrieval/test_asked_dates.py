@@ -1,5 +1,7 @@
 """A day or a month of the question is asked for, in whatever form question and texts write it."""
 
+from pathlib import Path
+
 import pytest
 
 from lightrag_jsonl import Document, LightRAG, QueryParam
@@ -55,14 +57,31 @@ def first_document(rag: LightRAG, question: str, mode: Mode) -> str:
         ("Who attended on 2021-05-12?", "Ivo Brack"),
         ("Who was there on May 12th, 2022?", "Ole Quist"),
         ("Who attended in June 2021?", "Una Dell"),
-        ("What did the board do in August 2021?", "dated"),
+        ("What did the board do on 11 August 2021?", "dated"),
     ],
 )
 def test_passages_of_an_asked_date_come_first(
     english: LightRAG, mode: Mode, question: str, document: str
 ) -> None:
-    """In the text, in a heading or as the document's date."""
+    """In a heading or as the document's date."""
     assert document in first_document(english, question, mode)
+
+
+def test_a_month_within_a_text_leads_nowhere(tmp_path: Path) -> None:
+    """What happened in a month is told by later texts, too, and other things of the month by many."""
+    texts = {
+        "inflation": "Inflation in August 2022 was nine percent, said the office on 14 September 2022.",
+        "football": "The club lost in August 2022.",
+        "weather": "In August 2022 it rained.",
+    }
+    with LightRAG(tmp_path) as rag:
+        rag.insert(
+            [
+                Document(text, id=id, date="2022-08-20" if id == "weather" else None)
+                for id, text in texts.items()
+            ]
+        )
+        assert first_document(rag, "What was inflation in August 2022?", "mix") == "inflation"
 
 
 @pytest.mark.parametrize("mode", ["mix", "naive"])
