@@ -4,9 +4,8 @@ import hashlib
 
 from lightrag_jsonl.core.patterns import pattern_of
 
-UNSEEN = (
-    "\u2008"  # white space that texts do not use, in place of each character that is not to be seen
-)
+# White space that texts do not use, in place of each character that is not to be seen.
+UNSEEN = "\u2008"
 
 
 def sanitize(text: str) -> str:

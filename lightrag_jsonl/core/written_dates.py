@@ -60,9 +60,9 @@ def find_dates(text: str, written: str = "") -> tuple[WrittenDate, ...]:
     return tuple(dates)
 
 
-def asked_dates(question: str) -> tuple[str, ...]:
-    """The days and months in a question, in our form; a year alone is a word as others are."""
-    return tuple(dict.fromkeys([date.first for date in find_dates(question) if "-" in date.first]))
+def days_and_months(text: str) -> tuple[str, ...]:
+    """The days and months of a text, in our form and in order; years alone are left out."""
+    return tuple(dict.fromkeys([date.first for date in find_dates(text) if "-" in date.first]))
 
 
 def tells_date(text: str, dates: Sequence[str]) -> bool:

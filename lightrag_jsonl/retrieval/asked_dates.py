@@ -8,7 +8,7 @@ import numpy as np
 from lightrag_jsonl.core.dates import CHINESE_DIGITS, half_width
 from lightrag_jsonl.core.headings import find_headings
 from lightrag_jsonl.core.terms import search_terms
-from lightrag_jsonl.core.written_dates import asked_dates, tells_date
+from lightrag_jsonl.core.written_dates import days_and_months, tells_date
 from lightrag_jsonl.retrieval.full_text import question_terms
 from lightrag_jsonl.retrieval.hits import Hits, column, concatenated
 from lightrag_jsonl.retrieval.question_names import question_names
@@ -18,8 +18,8 @@ from lightrag_jsonl.storage.graph_index import is_among
 from lightrag_jsonl.storage.vector_index import Ids
 
 # Bounds, not tuned.
-MOST_READ = 60  # passages with words of a date, in which the date is looked for
-MOST_LEADING = 3  # passages that come first; 2 to 5 find as many of the supporting passages
+MOST_READ = 60  # passages with words of a date, in whose headings the date is looked for
+MOST_LEADING = 3  # passages that come first
 
 _ORDINAL_ENDINGS = ("st", "nd", "rd", "th")
 
@@ -29,10 +29,9 @@ def with_asked_dates(task: SearchTask, walked: Hits, text_hits: Hits) -> tuple[H
     question, or of documents of a day in the question, the best by text first; if passages of the date mention a
     name of the question, after these alone.
 
-    A date within a text leads nowhere: of three questions on "August 2022" over news, each lost its passage to others
-    that mention the month, and news of a month is often dated after the month.
+    A date within a text leads nowhere: many texts mention a month, and what happened in a month is often told after it.
     """
-    dates = asked_dates(task.query.question)
+    dates = days_and_months(task.query.question)
     rows = _rows_of_dates(task, dates) if dates else column([])
     rows = _mentioning_asked_names(task, rows[task.inside("chunk", rows)])
     if not len(rows):
@@ -93,15 +92,16 @@ def _mentioning_asked_names(task: SearchTask, rows: Ids) -> Ids:
 
 def _forms_of(date: str) -> str:
     """The words in which a date may be written, in figures and in both languages."""
-    year, month, day = [*map(int, date.split("-")), 0][:3]
+    year = date[:4]
+    month, *days = map(int, date.split("-")[1:])
     forms = [
-        str(year),
+        year,
         f"{month} {month:02}",
         calendar.month_name[month],
         calendar.month_abbr[month],
     ]
-    chinese = f"{_in_chinese_digits(str(year))}年{_chinese_number(month)}月"
-    if day:
+    chinese = f"{_in_chinese_digits(year)}年{_chinese_number(month)}月"
+    for day in days:
         forms += [f"{day} {day:02}", *[f"{day}{ending}" for ending in _ORDINAL_ENDINGS]]
         chinese += f"{_chinese_number(day)}日"
     return " ".join([*forms, chinese])

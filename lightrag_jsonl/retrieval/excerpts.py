@@ -94,7 +94,7 @@ def _quotable_sentences(text: str) -> list[tuple[Excerpt, frozenset[str], frozen
     and rows of tables only where there is nothing else.
     """
     sentences: list[tuple[Excerpt, frozenset[str], frozenset[str]]] = []
-    rows = list(sentences)
+    rows: list[tuple[Excerpt, frozenset[str], frozenset[str]]] = []
     plain = without_markup(text)
     for start, end in whole_sentences(plain):
         sentence = plain[start:end]

@@ -19,7 +19,7 @@ from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.protocols import Embedder
 from lightrag_jsonl.core.question_scope import asks_about_everything
 from lightrag_jsonl.core.user_code import embed_texts
-from lightrag_jsonl.core.written_dates import asked_dates
+from lightrag_jsonl.core.written_dates import days_and_months
 from lightrag_jsonl.providers.offline.dated_quotes import are_of_dates, date_terms
 from lightrag_jsonl.providers.offline.definitions import defining_first
 from lightrag_jsonl.providers.offline.keywords import names_in_question
@@ -169,7 +169,7 @@ def nearest_quotes(question: str, context: Context, language: Language) -> list[
         return []
     weights = _term_weights(question, context, quotes)
     name = names[0] if len(names) == 1 else ""
-    of_dates = are_of_dates(quotes, context, asked_dates(question))
+    of_dates = are_of_dates(quotes, context, days_and_months(question))
     # Where all have the name or are of the date, its words tell nothing.
     known_terms = terms_with_characters(name) if name else frozenset()
     if any(of_dates):

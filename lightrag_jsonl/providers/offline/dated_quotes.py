@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from lightrag_jsonl.core.answers import Context
 from lightrag_jsonl.core.dates import iso_date
 from lightrag_jsonl.core.types import Chunk
-from lightrag_jsonl.core.written_dates import find_dates, is_within, tells_date
+from lightrag_jsonl.core.written_dates import days_and_months, find_dates, is_within, tells_date
 from lightrag_jsonl.providers.offline.quotes import Quote, terms_with_characters
 
 
@@ -19,7 +19,7 @@ def are_of_dates(quotes: Sequence[Quote], context: Context, dates: Sequence[str]
             tells_date(words, dates)
             for words in (quote.lead, quote.text, *quote.setting.split("\n"))
         )
-        or (passages_of_dates[quote.rank] and not _tells_any_date(quote.setting))
+        or (passages_of_dates[quote.rank] and not days_and_months(quote.setting))
         for quote in quotes
     ]
 
@@ -34,10 +34,4 @@ def _is_of_dates(chunk: Chunk, dates: Sequence[str]) -> bool:
     """Whether the document of a passage, or else the first date in the passage, is of one of the dates."""
     if chunk.date:
         return is_within(iso_date(chunk.date), dates)
-    firsts = [date.first for date in find_dates(chunk.text) if "-" in date.first]
-    return is_within(firsts[0], dates) if firsts else False
-
-
-def _tells_any_date(setting: str) -> bool:
-    """Whether a title or a heading has a day or a month."""
-    return any("-" in date.first for date in find_dates(setting))
+    return any(is_within(date, dates) for date in days_and_months(chunk.text)[:1])

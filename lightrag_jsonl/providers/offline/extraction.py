@@ -73,16 +73,16 @@ class OfflineExtractor:
         """The entities and relations of a chunk; `LLMError` for Chinese where the tagger is not installed."""
         if self._tagger == "lac" and has_cjk(chunk.whole_text):
             check_tagger()
-        return await asyncio.get_running_loop().run_in_executor(
-            self._threads,
+        extract = partial(
             extract_text,
             chunk.whole_text,
             self._language,
             self._tagger,
-            chunk.linked_names,
-            chunk.index == 0,
-            cells_of(chunk.heading.rpartition(HEADING_SEPARATOR)[2]),
+            names=chunk.linked_names,
+            has_title=chunk.index == 0,
+            columns=cells_of(chunk.heading.rpartition(HEADING_SEPARATOR)[2]),
         )
+        return await asyncio.get_running_loop().run_in_executor(self._threads, extract)
 
 
 class _Bearer(Struct):

@@ -73,9 +73,9 @@ def with_subjects(
     text: str,
     spans: Spans,
     names_by_sentence: Sequence[Sequence[Phrase]],
-    columns: Sequence[str] = (),
     *,
     has_title: bool,
+    columns: Sequence[str] = (),
 ) -> list[NamedSentence]:
     """The sentences of a text, with the meaning of pronouns at the beginning; `columns` are those of the
     table in which the text begins.
@@ -138,7 +138,8 @@ def _is_row(text: str, start: int, end: int) -> bool:
     """Whether a sentence is a row of a table, also of one without bars at both ends; code is none."""
     if TABLE_ROW.match(text, start):
         return True
-    return "|" in (line := text[start:end]) and "`" not in line and bool(_INNER_BAR.search(line))
+    line = text[start:end]
+    return "`" not in line and _INNER_BAR.search(line) is not None
 
 
 def _whole_name(text: str, start: int, end: int, names: Sequence[Phrase]) -> Phrase | None:

@@ -70,7 +70,7 @@ def named_sentences(
         names = revise(plain, names)
     by_sentence = _by_sentence(spans, names)
     names_by_sentence = [by_sentence[number] for number in range(len(spans))]
-    return with_subjects(plain, spans, names_by_sentence, columns, has_title=has_title)
+    return with_subjects(plain, spans, names_by_sentence, has_title=has_title, columns=columns)
 
 
 def find_names(text: str, language: Language, tagger: Tagger = "rules") -> list[Phrase]:
