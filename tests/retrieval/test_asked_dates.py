@@ -109,3 +109,12 @@ def test_sentences_of_the_asked_date_are_quoted_first(english: LightRAG, chinese
     assert chinese_answer.split("- ")[1].startswith("出席：李大为")
     # "Mark", and below the date, are no month of 2022.
     assert "Mark" in english.query("Who was the note taker on 14 July 2022?").text.split("- ")[1]
+
+
+def test_a_list_of_dates_tells_nothing_of_a_date(tmp_path: Path) -> None:
+    links = "\n".join([f"- [2021-{month:02}](minutes/{month}.md)" for month in range(1, 7)])
+    with LightRAG(tmp_path) as rag:
+        rag.insert([Document("The roof was repaired.", id="roof"), Document(links, id="links")])
+        answer = rag.query("What happened to the roof in May 2021?").text
+
+    assert answer.split("- ")[1].startswith("The roof was repaired.")

@@ -10,18 +10,29 @@ from lightrag_jsonl.providers.offline.quotes import Quote, terms_with_characters
 
 
 def are_of_dates(quotes: Sequence[Quote], context: Context, dates: Sequence[str]) -> list[bool]:
-    """Whether each quote is of one of some days or months."""
+    """Whether each quote is of one of some days or months; one that is nothing but a date, as in a list of links, tells
+    nothing of it.
+    """
     if not dates:
         return [False] * len(quotes)
     passages_of_dates = [_is_of_dates(chunk, dates) for chunk in context.chunks]
     return [
-        any(
-            tells_date(words, dates)
-            for words in (quote.lead, quote.text, *quote.setting.split("\n"))
+        _has_words_beside_dates(quote.text)
+        and (
+            any(
+                tells_date(words, dates)
+                for words in (quote.lead, quote.text, *quote.setting.split("\n"))
+            )
+            or (passages_of_dates[quote.rank] and not days_and_months(quote.setting))
         )
-        or (passages_of_dates[quote.rank] and not days_and_months(quote.setting))
         for quote in quotes
     ]
+
+
+def _has_words_beside_dates(text: str) -> bool:
+    for date in reversed(find_dates(text)):
+        text = text[: date.start] + text[date.end :]
+    return any(map(str.isalpha, text))
 
 
 def date_terms(question: str) -> frozenset[str]:
