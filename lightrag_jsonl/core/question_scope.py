@@ -40,6 +40,18 @@ _OF_A_DETAIL = pattern_of(
     re.IGNORECASE,
 )
 
+_ASKS_FOR_SUBJECT = pattern_of(
+    r"\b(?:about|cover|deal with)\W*$|\b(?:gist|overview|subjects?|summar\w+|themes?|topics?)\b"
+    r"|[讲講说說写寫谈談][了的些]*(?:什么|什麼|哪些)|[关關][于於](?:什么|什麼|哪些)"
+    r"|主[题題旨]|[内內]容|大意|要[点點]|[总總][结結]|[概总總]括"
+)
+_THESE = pattern_of(  # things that nothing but the question names, up to its end or to what is asked about them
+    r"\b(?:this|these)(?: (?!(?:about|by|cover|deal|for|from|in|of|on|with)\b)[\w'’-]+){1,3}"
+    r"(?=(?: all)? (?:about|cover|deal)\b|\W*$)"
+    r"|[这這](?:[些份本篇部套批]|[几幾兩\d两三四五六七八九十]+[份本篇部套批个個])[^\W\d_a-z]{1,6}?"
+    r"(?=[主大都总總是关關涉讲講说說写寫谈談的]|\W*$)"
+)
+
 _WHEN_OR_WHERE = pattern_of(
     r"\b(?:when|where)\b|什么时[候间]|何时|几时|哪一?[年月天日]|哪里|哪儿|何处|何地|(?:什么|哪个)地方",
     re.IGNORECASE,
@@ -49,12 +61,16 @@ _WHEN_OR_WHERE = pattern_of(
 def asks_about_everything(question: str) -> bool:
     """Whether a question asks about a collection as a whole ("Summarize the book.", "主要人物有哪些？").
 
-    All content words of such a question name a text, a part of every text, or a use of texts. What
-    happened in a year is told in some places only, so is what section 12 says.
+    All content words of such a question name a text, a part of every text, or a use of texts; what the subject
+    of "these minutes" is, whatever they are, asks for the collection, too. What happened in a year is told in
+    some places only, so is what section 12 says.
     """
     if YEAR.search(question) or _OF_A_DETAIL.search(question) or numbered_parts(question):
         return False
-    content = [word for word in content_words(question) if not word.isdigit()]
+    text = folded_text(question)
+    if _ASKS_FOR_SUBJECT.search(text):
+        text = _THESE.sub(" ", text)
+    content = [word for word in content_words(text) if not word.isdigit()]
     return bool(content) and all(map(is_of_any_text, content))
 
 

@@ -408,6 +408,41 @@ def test_questions_about_everything(question: str) -> None:
 @pytest.mark.parametrize(
     "question",
     [
+        "What are these sermons about?",
+        "What do these travel letters deal with?",
+        "Which topics does this almanac cover?",
+        "Summarize these council papers.",
+        "这些家书主要讲了什么？",
+        "這幾份備忘錄的主要內容是什麼？",
+        "总结一下这些通知",
+    ],
+)
+def test_the_subject_of_these_is_that_of_the_whole(question: str) -> None:
+    """Nothing but the question names them, so they are what was indexed, whatever it is called."""
+    assert asks_about_everything(question)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Who signed these papers?",
+        "What did the mayor say about these sermons?",
+        "What is the topic of this sermon by Anna?",
+        "How long are these letters?",
+        "What was the quarrel about?",
+        "这些家书是谁写的？",
+        "这位市长讲了什么？",
+        "这些通知提到停水了吗？",
+    ],
+)
+def test_a_detail_of_these_is_no_whole(question: str) -> None:
+    """They ask for one thing that is told somewhere; what "the" names may stand in a text."""
+    assert not asks_about_everything(question)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
         *ELSEWHERE,
         *CHINESE_ELSEWHERE,
         "Summarize the rise of Rome.",
