@@ -3,21 +3,25 @@
 import hmac
 import itertools
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import lru_cache, partial
+from operator import itemgetter
 from typing import Generic
 
 from msgspec import Struct
 
 from lightrag_jsonl.core.answers import Context, Dropped
+from lightrag_jsonl.core.headings import HEADING_LINE
 from lightrag_jsonl.core.languages import FIXED_WORDS, known_language
 from lightrag_jsonl.core.names import nfkc_casefold
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.protocols import Tokenizer
-from lightrag_jsonl.core.sentences import sentence_spans
-from lightrag_jsonl.core.types import Chunk, Entity, Relation
+from lightrag_jsonl.core.sentences import TABLE_ROW, sentence_spans
+from lightrag_jsonl.core.types import Chunk, Entity, Excerpt, Relation
 from lightrag_jsonl.retrieval.context_writer import (
     ContextWriter,
     as_sentences,
@@ -33,7 +37,7 @@ CLIP_SHARE = 0.25  # of its section's budget: the most that one description may 
 LEAST_PASSAGE = 48  # tokens; a shorter beginning of a passage is not worth its heading
 JOINT = 2  # tokens that may be added by joining an item to the text before it
 ITEM_NUMBER = "[99]"  # before each item
-MARK_LENGTH = 8  # hex digits
+MARK_LENGTH = 9  # digits: tokenizers make equally many tokens of all such marks, so that none leaves more room
 _LINK_TARGET = pattern_of(r"\]\([^()\n]*(?:\([^()\n]*\)[^()\n]*)?\)")
 _NO_MARKS = str.maketrans("", "", "[]`*_#|>-+•")  # of Markdown, in words, too
 LABEL_LINE = pattern_of(  # of Markdown: a heading, or nothing but a link in a list
@@ -172,7 +176,7 @@ class ContextSelection:
         entities, relations = self._telling_facts(certain_chunks)
         fact_tokens = self._add_facts(entities, relations, certain_chunks, room - self._promised)
         chunks, chunk_tokens = self._passages(room - fact_tokens)
-        self.chunks = [without_shared_end(chunk, chunks) for chunk in chunks]
+        self.chunks = [without_last_heading(without_shared_end(chunk, chunks)) for chunk in chunks]
         chunk_tokens -= sum(chunk.tokens for chunk in chunks)
         chunk_tokens += sum(chunk.tokens for chunk in self.chunks)
         for selected in (self._entities, self._relations, self._line_texts):
@@ -231,8 +235,8 @@ class ContextSelection:
         return tokens + relation_tokens
 
     def _passages(self, budget: int) -> tuple[list[Chunk], int]:
-        """The chunks within a budget, in the order of rank, and their tokens. The first that does not fit is
-        shown to the end of a sentence, before shorter ones of lower rank.
+        """The chunks within a budget, in the order of rank, and their tokens. Of the first that does not fit whole
+        sentences are shown, before shorter ones of lower rank.
         """
         chosen: dict[int, Chunk] = {}
         room = budget
@@ -240,11 +244,11 @@ class ContextSelection:
             chunk = self._context.chunks[position]
             cost = self._chunk_costs[position]
             if cost > room:
-                beginning = self._beginning(chunk, room - self._frame_costs[position])
-                if beginning is None:
+                part = self._part(chunk, room - self._frame_costs[position])
+                if part is None:
                     continue
-                chunk = beginning
-                cost = self._frame_costs[position] + chunk_size(beginning, self._tokenizer)
+                chunk = part
+                cost = self._frame_costs[position] + chunk_size(part, self._tokenizer)
             if cost <= room:
                 chosen[position] = chunk
                 room -= cost
@@ -280,7 +284,8 @@ class ContextSelection:
             if total + line.tokens <= room:
                 selected[rank] = line
                 total += line.tokens
-                self._line_texts.update(texts)
+                for text in texts:
+                    self._line_texts.update(map(str.strip, _sentence_texts(text)))
         return total
 
     def _line(self, fact: Fact, texts: Sequence[str], description: str) -> Line[Fact]:
@@ -289,29 +294,67 @@ class ContextSelection:
         """
         is_entity = isinstance(fact, Entity)
         limit = int((self._entity_budget if is_entity else self._relation_budget) * CLIP_SHARE)
-        dated_texts = list(map(self._writer.with_date, texts))
+        dated_texts = self._writer.with_dates(texts, fact.description)
         dated_description = description if dated_texts == texts else as_sentences(dated_texts)
-        text = self._writer.fact(fact, dated_description)
+        periods = () if is_entity else self._writer.other_periods(texts, fact.description)
+        text = self._writer.fact(fact, dated_description, periods)
         tokens = self._tokenizer.count(text)
         if tokens > limit and self._tokenizer.count(description) > limit:
             description = self._tokenizer.truncate(description, limit).rstrip() + "…"
-            text = self._writer.fact(fact, description)
+            text = self._writer.fact(fact, description, periods)
             tokens = self._tokenizer.count(text)
         return Line(fact, description, text, tokens + self._number_tokens)
 
-    def _beginning(self, chunk: Chunk, limit: int) -> Chunk | None:
-        """The beginning of a chunk that fits, to the end of a sentence if one ends there, or of a character;
-        None if it is not worth its heading.
+    def _part(self, chunk: Chunk, limit: int) -> Chunk | None:
+        """The run of whole sentences of a chunk that fits and has most of the question's words, or else the
+        beginning; None if neither is worth its heading.
         """
-        text = self._tokenizer.truncate(chunk.text, limit) if limit >= LEAST_PASSAGE else ""
-        whole_sentences = sentence_spans(text)[:-1]  # the last one was cut
-        end = whole_sentences[-1][1] if whole_sentences else 0
-        if end and self._tokenizer.count(text[:end]) >= LEAST_PASSAGE:
-            text = text[:end]
+        if limit < LEAST_PASSAGE:
+            return None
+        count = self._tokenizer.count
+        spans = best_run(chunk, limit, self._writer.question_stems)
+        while spans and count(chunk.text[spans[0][0] : spans[-1][1]]) > limit:
+            spans = spans[:-1]
+        start, end = (spans[0][0], spans[-1][1]) if spans else (0, 0)
+        text = chunk.text[start:end]
+        if count(text) < LEAST_PASSAGE:
+            start = 0
+            text = self._tokenizer.truncate(chunk.text, limit)
         if not text.strip():
             return None
-        tokens = self._tokenizer.count(text)
-        return replace(chunk, text=text, end=chunk.start + len(text), tokens=tokens)
+        start += chunk.start
+        return replace(chunk, text=text, start=start, end=start + len(text), tokens=count(text))
+
+
+def best_run(chunk: Chunk, limit: int, stems: Set[str]) -> list[Excerpt]:
+    """The first run of sentences of a chunk, within about a limit of tokens, that has most of some stems.
+
+    A stem counts the less, the more sentences of the chunk have it. A run begins where the chunk does, or with a
+    heading, or above the first heading, so that it stands under its own heading; not within a table, apart from
+    the names of the columns; and it does not end with a heading.
+    """
+    spans = sentence_spans(chunk.text)
+    shared = [stems & content_stems(chunk.text[slice(*span)]) for span in spans]
+    frequencies = Counter(itertools.chain.from_iterable(shared))
+    headings = {start for start, _ in spans if HEADING_LINE.match(chunk.text, start)}
+    tokens_of_character = chunk.tokens / max(len(chunk.text), 1) or 1.0
+    length = limit / tokens_of_character
+    best: list[Excerpt] = []
+    most = -1.0
+    is_below_heading = False
+    for first, (start, _) in enumerate(spans):
+        is_below_heading = is_below_heading or (first > 0 and start in headings)
+        is_inside = first > 0 and TABLE_ROW.match(chunk.text, start)
+        if is_inside or (is_below_heading and start not in headings):
+            continue
+        stop = bisect_right(spans, start + length, key=itemgetter(1))
+        while stop > first and spans[stop - 1][0] in headings:
+            stop -= 1
+        value = sum(1 / frequencies[stem] for stem in set().union(*shared[first:stop]))
+        if stop > first and value > most:
+            best = spans[first:stop]
+            most = value
+    return best
 
 
 def _has_stem(fact: Entity | Relation, stems: Collection[str]) -> bool:
@@ -339,6 +382,19 @@ def without_shared_end(chunk: Chunk, chunks: Iterable[Chunk]) -> Chunk:
     return chunk
 
 
+def without_last_heading(chunk: Chunk) -> Chunk:
+    """A chunk without the headings at its end, below which nothing of it stands."""
+    text = chunk.text.rstrip()
+    while (last_line := text.rpartition("\n")[2]).lstrip().startswith("#"):
+        if not HEADING_LINE.match(last_line) or last_line == text:
+            break
+        text = text.removesuffix(last_line).rstrip()
+    if len(text) == len(chunk.text.rstrip()):
+        return chunk
+    tokens = chunk.tokens * len(text) // len(chunk.text)
+    return replace(chunk, text=text, end=chunk.start + len(text), tokens=tokens)
+
+
 @lru_cache(2_000)  # questions read the same passages again and again
 def _beginning_before(text: str, shared_start: int) -> str:
     """A text up to the end of the sentence in which something begins."""
@@ -364,7 +420,8 @@ def context_mark(context: Context, secret: str) -> str:
     ]
     chunk_ids = [chunk.id for chunk in context.chunks]
     data = repr((context.question, chunk_ids, facts)).encode("utf-8", "backslashreplace")
-    return hmac.new(secret.encode(), data, "sha256").hexdigest()[:MARK_LENGTH]
+    digest = hmac.new(secret.encode(), data, "sha256").digest()
+    return str(int.from_bytes(digest) % 10**MARK_LENGTH).zfill(MARK_LENGTH)
 
 
 # ── descriptions do not repeat the passages ─────────────────────────────────────
@@ -374,19 +431,19 @@ def without_repetition(
     fact: Entity | Relation,
     passages: Mapping[str, tuple[str, BarePassage]],
     labels: Collection[str],
-    line_texts: Collection[str],
+    line_texts: Set[str],
 ) -> str:
     """The description of a fact without what the prompt says elsewhere: sentences of the passages that the fact is
-    from, labels, which state nothing, and texts of other lines that have the names of the fact. `passages` are the
+    from, labels, which state nothing, and sentences of other lines where a text has the names of the fact. `passages` are the
     heading and the bare text of each chunk, by id.
     """
     names = (fact.name,) if isinstance(fact, Entity) else (fact.source, fact.target)
     texts = [
-        text
+        _without_sentences(text, line_texts) if all(name in text for name in names) else text
         for text in fact.description.split("\n")
-        if not (text in line_texts and all(name in text for name in names))
-        and bare_text(text) not in labels
+        if bare_text(text) not in labels
     ]
+    texts = list(filter(None, texts))
     own_passages = [passages[id] for id in fact.chunk_ids if id in passages]
     return "\n".join(_without_sentences_of(own_passages, texts, names) if own_passages else texts)
 
@@ -416,6 +473,16 @@ def _without_sentences_of(
         for sentences in sentences_by_text
     ]
     return list(filter(None, new_texts))
+
+
+def _without_sentences(text: str, left_out: Set[str]) -> str:
+    """A text without some of its sentences."""
+    if not left_out:
+        return text
+    sentences = _sentence_texts(text)
+    if left_out.isdisjoint(map(str.strip, sentences)):
+        return text
+    return "".join([sentence for sentence in sentences if sentence.strip() not in left_out]).strip()
 
 
 @lru_cache(10_000)  # the statements about a hub are looked at for many questions

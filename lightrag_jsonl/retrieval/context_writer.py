@@ -66,11 +66,11 @@ class ContextWriter(Struct, frozen=True, dict=True):
     context: Context
     mark: str
 
-    def fact(self, fact: Entity | Relation, description: str) -> str:
-        """An entity or a relation on one line."""
+    def fact(self, fact: Entity | Relation, description: str, periods: Sequence[str] = ()) -> str:
+        """An entity or a relation on one line; `periods` are when a relation holds."""
         if isinstance(fact, Entity):
             return self.entity(fact, description)
-        return self.relation(fact, description)
+        return self.relation(fact, description, periods)
 
     def entity(self, entity: Entity, description: str) -> str:
         """An entity on one line: name, type, other names, statements with a value, description."""
@@ -84,8 +84,10 @@ class ContextWriter(Struct, frozen=True, dict=True):
             brackets = self.words.brackets.format(safe_line(self.words.semicolon.join(remarks)))
         return f"{safe_line(entity.name)}{brackets}{self._described(description)}"
 
-    def relation(self, relation: Relation, description: str) -> str:
-        """A relation on one line; without an arrow if no text says what one is to the other."""
+    def relation(self, relation: Relation, description: str, periods: Sequence[str] = ()) -> str:
+        """A relation on one line, with the periods when it holds; without an arrow if no text says what one is
+        to the other.
+        """
         source = safe_line(relation.source)
         target = safe_line(relation.target)
         if is_unstated(relation):
@@ -95,16 +97,46 @@ class ContextWriter(Struct, frozen=True, dict=True):
             directions.append(f"{source} — {self._predicate(relation.keywords)} → {target}")
         if relation.reverse_keywords:
             directions.append(f"{target} — {self._predicate(relation.reverse_keywords)} → {source}")
-        return f"{self.words.comma.join(directions)}{self._described(description)}"
+        triples = self.words.comma.join(directions)
+        if periods:
+            triples += self.words.brackets.format(self.words.semicolon.join(periods))
+        return f"{triples}{self._described(description)}"
 
-    def with_date(self, text: str) -> str:
-        """A text of a description, after the time when it holds, as far as that is known."""
-        date = self.context.claim_dates.get(text, "")
-        text = plain_statement(text) if date else text
-        if not (date and text):
-            return text
-        label = self.words.brackets.format(date)
-        return f"{label.strip()} {text}" if label.startswith(" ") else f"{label}{text}"
+    def with_dates(self, texts: Sequence[str], description: str) -> list[str]:
+        """Texts that are statements of a description, or parts of them, each after the time when it holds, as
+        far as that is known; of texts in a row by one document its date is said once.
+        """
+        dates = self.context.claim_dates
+        dated = [statement for statement in description.split("\n") if statement in dates]
+        if not dated:
+            return [*texts]
+        dated_texts: list[str] = []
+        last_date = ""
+        for text in texts:
+            whole = text if text in dates else next((one for one in dated if text in one), "")
+            date = dates.get(whole, "")
+            is_said = date == last_date and not self._is_period(date)
+            last_date = date
+            plain = plain_statement(text) if date else text
+            label = self.words.brackets.format(date) if plain and date and not is_said else ""
+            joint = " " if label.startswith(" ") else ""
+            dated_texts.append(f"{label.strip()}{joint}{plain}")
+        return dated_texts
+
+    def other_periods(self, texts: Sequence[str], description: str) -> list[str]:
+        """When the statements of a description hold of which no part is among some texts."""
+        dates = self.context.claim_dates
+        periods = [
+            dates[statement]
+            for statement in description.split("\n")
+            if statement in dates and not any(text in statement for text in texts)
+        ]
+        return [*dict.fromkeys(filter(self._is_period, periods))]
+
+    def _is_period(self, date: str) -> bool:
+        """Whether a date of a statement says when it holds, not when it was written."""
+        before, _, after = self.words.written.partition("{}")
+        return not (date.startswith(before) and date.endswith(after))
 
     def relevant_texts(self, fact: Entity | Relation, description: str) -> list[str]:
         """All texts of a description of a fact if they are few or the question names the fact; or else those

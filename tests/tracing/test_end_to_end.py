@@ -253,7 +253,7 @@ def test_a_reused_answer_keeps_its_numbers(tmp_path: Path) -> None:
         assert '<a class="cite number" href="#n2">2</a>' in rag.traces.page(trace.id)
 
 
-NUMBERED = re.compile(r"^(?:[0-9a-f]{8} )?\[(\d+)\] ", re.MULTILINE)
+NUMBERED = re.compile(r"^(?:[0-9]{9} )?\[(\d+)\] ", re.MULTILINE)
 
 
 @pytest.mark.parametrize("explain", [True, False])
