@@ -21,16 +21,11 @@ def content_words(question: str) -> list[str]:
     text = folded_text(question)
     pieces: list[str] = []
     if has_cjk(text):
-        text = _CHINESE_FUNCTION_WORDS.sub(_kept_text_word, text)
+        text = _CHINESE_FUNCTION_WORDS.sub(lambda word: word[0] if word["text"] else " ", text)
         pieces = _CJK_RUN.findall(text)
         text = _CJK_RUN.sub(" ", text)
     words_with_subject = [word for word in search_terms(text) if word not in EMPTY_WORDS]
     return [*dict.fromkeys([*words_with_subject, *pieces])]
-
-
-def _kept_text_word(word: re.Match[str]) -> str:
-    """A word for texts as it is, though a part of it may be a function word (要点); else a space."""
-    return word[0] if word["text"] else " "
 
 
 # "How do I book a room?" is about no book, and a number is told in one place.
@@ -214,8 +209,10 @@ _CHINESE_TEXT_WORDS = _longest_first(
     方面 概览 份 篇 册 卷 套 批 些
     名字 名称 书 里 文 篇 章 节 回 段 句 话 字 部 事 人 本 名 主 二 三 四 五 六 七 八 九 十 两 有 在 和"""
 )
-_CHINESE_FUNCTION_WORDS = pattern_of(
-    f"(?P<text>{'|'.join(re.findall(r'[^|]{2,}', _CHINESE_TEXT_WORDS.pattern))})"
-    f"|{_FUNCTION_PATTERN.pattern}"
+_CHINESE_FUNCTION_WORDS = (
+    pattern_of(  # and words for texts, though a part of one may be a function word (要点)
+        f"(?P<text>{'|'.join(re.findall(r'[^|]{2,}', _CHINESE_TEXT_WORDS.pattern))})"
+        f"|{_FUNCTION_PATTERN.pattern}"
+    )
 )
 _CJK_RUN = pattern_of(f"[{CJK}]+")

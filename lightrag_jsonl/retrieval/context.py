@@ -5,10 +5,9 @@ import itertools
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import lru_cache, partial
-from operator import itemgetter
 from typing import Generic
 
 from msgspec import Struct
@@ -121,8 +120,8 @@ class ContextSelection:
     """The items that fit into a share of the budgets, by the tokens of the single items.
 
     Passages come first, the first passage and the guaranteed passage before the others. A fact takes
-    a passage's place only if it joins two things that the question names, or has a word of the
-    question that no passage has so far; such facts leave passages their promised part of the total.
+    a passage's place only if it joins two things that the question names, states of one of them what
+    the question has other words for, or has a word of the question that no passage has so far; such facts leave passages their promised part of the total.
     Other facts have what passages leave. Entities and relations divide their part in proportion to
     the two budgets; either kind may use the remainder of the other.
 
@@ -176,7 +175,7 @@ class ContextSelection:
         entities, relations = self._telling_facts(certain_chunks)
         fact_tokens = self._add_facts(entities, relations, certain_chunks, room - self._promised)
         chunks, chunk_tokens = self._passages(room - fact_tokens)
-        self.chunks = [without_last_heading(without_shared_end(chunk, chunks)) for chunk in chunks]
+        self.chunks = [without_shared_end(chunk, chunks) for chunk in chunks]
         chunk_tokens -= sum(chunk.tokens for chunk in chunks)
         chunk_tokens += sum(chunk.tokens for chunk in self.chunks)
         for selected in (self._entities, self._relations, self._line_texts):
@@ -200,10 +199,19 @@ class ContextSelection:
         relations = {
             rank: relation
             for rank, relation in enumerate(self._context.relations)
-            if all(map(self._writer.has_name, (relation.source, relation.target)))
-            or _has_stem(relation, missing_stems)
+            if _has_stem(relation, missing_stems) or self._answers(relation)
         }
         return entities, relations
+
+    def _answers(self, relation: Relation) -> bool:
+        """Whether a relation joins two things that the question names, or states of one of them what the question
+        has other words for, apart from numbers.
+        """
+        named = [end for end in (relation.source, relation.target) if self._writer.has_name(end)]
+        if len(named) == 1 and not is_unstated(relation):
+            stems = self._writer.question_stems - content_stems(named[0])
+            return _has_stem(relation, [stem for stem in stems if not stem.isdecimal()])
+        return len(named) == 2
 
     def _add_facts(
         self,
@@ -294,10 +302,12 @@ class ContextSelection:
         """
         is_entity = isinstance(fact, Entity)
         limit = int((self._entity_budget if is_entity else self._relation_budget) * CLIP_SHARE)
-        dated_texts = self._writer.with_dates(texts, fact.description)
-        dated_description = description if dated_texts == texts else as_sentences(dated_texts)
-        periods = () if is_entity else self._writer.other_periods(texts, fact.description)
-        text = self._writer.fact(fact, dated_description, periods)
+        shown = description
+        periods: Sequence[str] = ()
+        if self._context.claim_dates:
+            dated_texts, periods = self._writer.with_dates(texts, fact.description)
+            shown = as_sentences(dated_texts)
+        text = self._writer.fact(fact, shown, periods)
         tokens = self._tokenizer.count(text)
         if tokens > limit and self._tokenizer.count(description) > limit:
             description = self._tokenizer.truncate(description, limit).rstrip() + "…"
@@ -312,12 +322,9 @@ class ContextSelection:
         if limit < LEAST_PASSAGE:
             return None
         count = self._tokenizer.count
-        spans = best_run(chunk, limit, self._writer.question_stems)
-        while spans and count(chunk.text[spans[0][0] : spans[-1][1]]) > limit:
-            spans = spans[:-1]
-        start, end = (spans[0][0], spans[-1][1]) if spans else (0, 0)
+        start, end = best_run(chunk.text, limit, self._writer.question_stems, count)
         text = chunk.text[start:end]
-        if count(text) < LEAST_PASSAGE:
+        if not LEAST_PASSAGE <= count(text) <= limit:
             start = 0
             text = self._tokenizer.truncate(chunk.text, limit)
         if not text.strip():
@@ -326,33 +333,36 @@ class ContextSelection:
         return replace(chunk, text=text, start=start, end=start + len(text), tokens=count(text))
 
 
-def best_run(chunk: Chunk, limit: int, stems: Set[str]) -> list[Excerpt]:
-    """The first run of sentences of a chunk, within about a limit of tokens, that has most of some stems.
+def best_run(text: str, limit: int, stems: Set[str], count: Callable[[str], int]) -> Excerpt:
+    """The first run of sentences of a text, within a limit of tokens, with the greatest share of the sentences that
+    have some stems, each stem counted alike; (0, 0) if no sentence fits.
 
-    A stem counts the less, the more sentences of the chunk have it. A run begins where the chunk does, or with a
+    A run begins where the text does, or with a
     heading, or above the first heading, so that it stands under its own heading; not within a table, apart from
     the names of the columns; and it does not end with a heading.
     """
-    spans = sentence_spans(chunk.text)
-    shared = [stems & content_stems(chunk.text[slice(*span)]) for span in spans]
+    spans = sentence_spans(text)
+    ends = [0, *[end for _, end in spans]]
+    tokens = [count(text[start:end]) for start, end in itertools.pairwise(ends)]
+    tokens_before = [0, *itertools.accumulate(tokens)]
+    shared = [stems & content_stems(text[slice(*span)]) for span in spans]
     frequencies = Counter(itertools.chain.from_iterable(shared))
-    headings = {start for start, _ in spans if HEADING_LINE.match(chunk.text, start)}
-    tokens_of_character = chunk.tokens / max(len(chunk.text), 1) or 1.0
-    length = limit / tokens_of_character
-    best: list[Excerpt] = []
+    shares = [sum(1 / frequencies[stem] for stem in found) for found in shared]
+    headings = {start for start, _ in spans if HEADING_LINE.match(text, start)}
+    best = (0, 0)
     most = -1.0
     is_below_heading = False
     for first, (start, _) in enumerate(spans):
         is_below_heading = is_below_heading or (first > 0 and start in headings)
-        is_inside = first > 0 and TABLE_ROW.match(chunk.text, start)
+        is_inside = first > 0 and TABLE_ROW.match(text, start)
         if is_inside or (is_below_heading and start not in headings):
             continue
-        stop = bisect_right(spans, start + length, key=itemgetter(1))
+        stop = bisect_right(tokens_before, tokens_before[first] + limit) - 1
         while stop > first and spans[stop - 1][0] in headings:
             stop -= 1
-        value = sum(1 / frequencies[stem] for stem in set().union(*shared[first:stop]))
+        value = sum(shares[first:stop])
         if stop > first and value > most:
-            best = spans[first:stop]
+            best = (start, spans[stop - 1][1])
             most = value
     return best
 
@@ -371,25 +381,19 @@ def _has_stem(fact: Entity | Relation, stems: Collection[str]) -> bool:
 
 def without_shared_end(chunk: Chunk, chunks: Iterable[Chunk]) -> Chunk:
     """A chunk up to where the next chunk of the page begins, if that is shown, or to the end of the
-    sentence that the next one begins in.
+    sentence that the next one begins in; and without headings at the end, below which nothing stands.
     """
+    text = chunk.text
     for following in chunks:
         is_same_page = (chunk.document_id, chunk.page) == (following.document_id, following.page)
         if is_same_page and chunk.start < following.start < chunk.end <= following.end:
             text = _beginning_before(chunk.text, following.start - chunk.start)
-            tokens = chunk.tokens * len(text) // len(chunk.text)
-            return replace(chunk, text=text, end=chunk.start + len(text), tokens=tokens)
-    return chunk
-
-
-def without_last_heading(chunk: Chunk) -> Chunk:
-    """A chunk without the headings at its end, below which nothing of it stands."""
-    text = chunk.text.rstrip()
-    while (last_line := text.rpartition("\n")[2]).lstrip().startswith("#"):
-        if not HEADING_LINE.match(last_line) or last_line == text:
             break
-        text = text.removesuffix(last_line).rstrip()
-    if len(text) == len(chunk.text.rstrip()):
+    lines = text.rstrip().split("\n")
+    while len(lines) > 1 and (lines[-1].startswith("#") or not lines[-1].strip()):
+        del lines[-1]
+        text = "\n".join(lines)
+    if text == chunk.text:
         return chunk
     tokens = chunk.tokens * len(text) // len(chunk.text)
     return replace(chunk, text=text, end=chunk.start + len(text), tokens=tokens)
@@ -420,8 +424,8 @@ def context_mark(context: Context, secret: str) -> str:
     ]
     chunk_ids = [chunk.id for chunk in context.chunks]
     data = repr((context.question, chunk_ids, facts)).encode("utf-8", "backslashreplace")
-    digest = hmac.new(secret.encode(), data, "sha256").digest()
-    return str(int.from_bytes(digest) % 10**MARK_LENGTH).zfill(MARK_LENGTH)
+    number = int(hmac.new(secret.encode(), data, "sha256").hexdigest(), 16)
+    return str(number % 10**MARK_LENGTH).zfill(MARK_LENGTH)
 
 
 # ── descriptions do not repeat the passages ─────────────────────────────────────
@@ -433,56 +437,27 @@ def without_repetition(
     labels: Collection[str],
     line_texts: Set[str],
 ) -> str:
-    """The description of a fact without what the prompt says elsewhere: sentences of the passages that the fact is
-    from, labels, which state nothing, and sentences of other lines where a text has the names of the fact. `passages` are the
-    heading and the bare text of each chunk, by id.
-    """
-    names = (fact.name,) if isinstance(fact, Entity) else (fact.source, fact.target)
-    texts = [
-        _without_sentences(text, line_texts) if all(name in text for name in names) else text
-        for text in fact.description.split("\n")
-        if bare_text(text) not in labels
-    ]
-    texts = list(filter(None, texts))
-    own_passages = [passages[id] for id in fact.chunk_ids if id in passages]
-    return "\n".join(_without_sentences_of(own_passages, texts, names) if own_passages else texts)
-
-
-def _without_sentences_of(
-    passages: Sequence[tuple[str, BarePassage]], texts: Sequence[str], names: Sequence[str]
-) -> Sequence[str]:
-    """The texts of a description without the sentences of the passages; the texts as they are if a name
-    occurs neither in the sentences to leave out nor in the headings of the passages.
+    """The description of a fact without labels, which state nothing, and without sentences of the passages that the
+    fact is from and of other lines; but with them if a name of the fact occurs neither in these sentences nor in
+    the headings of the passages. `passages` are the heading and the bare text of each chunk, by id.
 
     Neither marks nor white space count: a sentence of several lines, or with a heading in front, is on
     one line in a description.
     """
-    bare_passages = [bare for _, bare in passages]
-    stands_whole = partial(_stands_whole, passages=bare_passages, names=names)
-    sentences_by_text: list[Sequence[str]] = []
-    repeated: set[str] = set()
-    for text in texts:
-        sentences = (text,) if stands_whole(text) else _sentence_texts(text)  # most are whole
-        repeated.update(filter(stands_whole, sentences))
-        sentences_by_text.append(sentences)
-    visible_text = "\n".join([*repeated, *[heading for heading, _ in passages]]).casefold()
-    if not repeated or not all(name.casefold() in visible_text for name in names):
-        return texts
-    new_texts = [
-        "".join([sentence for sentence in sentences if sentence not in repeated]).strip()
-        for sentences in sentences_by_text
-    ]
-    return list(filter(None, new_texts))
-
-
-def _without_sentences(text: str, left_out: Set[str]) -> str:
-    """A text without some of its sentences."""
-    if not left_out:
-        return text
-    sentences = _sentence_texts(text)
-    if left_out.isdisjoint(map(str.strip, sentences)):
-        return text
-    return "".join([sentence for sentence in sentences if sentence.strip() not in left_out]).strip()
+    names = (fact.name,) if isinstance(fact, Entity) else (fact.source, fact.target)
+    own_passages = [passages[id] for id in fact.chunk_ids if id in passages]
+    bare_passages = [bare for _, bare in own_passages]
+    stands = partial(_stands_whole, passages=bare_passages, line_texts=line_texts, names=names)
+    texts = [text for text in fact.description.split("\n") if bare_text(text) not in labels]
+    sentences_by_text = [(text,) if stands(text) else _sentence_texts(text) for text in texts]
+    repeated = set(filter(stands, itertools.chain.from_iterable(sentences_by_text)))
+    visible_text = "\n".join([*repeated, *[heading for heading, _ in own_passages]]).casefold()
+    if repeated and all(name.casefold() in visible_text for name in names):
+        texts = [
+            "".join([sentence for sentence in sentences if sentence not in repeated]).strip()
+            for sentences in sentences_by_text
+        ]
+    return "\n".join(filter(None, texts))
 
 
 @lru_cache(10_000)  # the statements about a hub are looked at for many questions
@@ -492,8 +467,14 @@ def _sentence_texts(text: str) -> Sequence[str]:
     return [text[start:end] for start, end in itertools.pairwise(ends)]
 
 
-def _stands_whole(text: str, *, passages: Sequence[BarePassage], names: Sequence[str]) -> bool:
-    """Whether a text is a whole sentence of passages, or several, or whole lines with a name."""
+def _stands_whole(
+    text: str, *, passages: Sequence[BarePassage], line_texts: Set[str], names: Sequence[str]
+) -> bool:
+    """Whether a text with all names is among the texts of lines, or is a whole sentence of passages, or several, or
+    whole lines with a name.
+    """
+    if text.strip() in line_texts and all(name in text for name in names):
+        return True
     sentence = bare_text(text).strip("…")
     if not sentence:
         return False

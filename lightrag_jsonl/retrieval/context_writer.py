@@ -102,15 +102,17 @@ class ContextWriter(Struct, frozen=True, dict=True):
             triples += self.words.brackets.format(self.words.semicolon.join(periods))
         return f"{triples}{self._described(description)}"
 
-    def with_dates(self, texts: Sequence[str], description: str) -> list[str]:
+    def with_dates(
+        self, texts: Sequence[str], description: str
+    ) -> tuple[Sequence[str], Sequence[str]]:
         """Texts that are statements of a description, or parts of them, each after the time when it holds, as
-        far as that is known; of texts in a row by one document its date is said once.
+        far as that is known; of texts in a row by one document its date is said once. Also the times of the
+        statements of which no part is among the texts.
         """
         dates = self.context.claim_dates
         dated = [statement for statement in description.split("\n") if statement in dates]
-        if not dated:
-            return [*texts]
         dated_texts: list[str] = []
+        periods = [dates[whole] for whole in dated if not any(text in whole for text in texts)]
         last_date = ""
         for text in texts:
             whole = text if text in dates else next((one for one in dated if text in one), "")
@@ -121,17 +123,7 @@ class ContextWriter(Struct, frozen=True, dict=True):
             label = self.words.brackets.format(date) if plain and date and not is_said else ""
             joint = " " if label.startswith(" ") else ""
             dated_texts.append(f"{label.strip()}{joint}{plain}")
-        return dated_texts
-
-    def other_periods(self, texts: Sequence[str], description: str) -> list[str]:
-        """When the statements of a description hold of which no part is among some texts."""
-        dates = self.context.claim_dates
-        periods = [
-            dates[statement]
-            for statement in description.split("\n")
-            if statement in dates and not any(text in statement for text in texts)
-        ]
-        return [*dict.fromkeys(filter(self._is_period, periods))]
+        return dated_texts, [*dict.fromkeys(filter(self._is_period, periods))]
 
     def _is_period(self, date: str) -> bool:
         """Whether a date of a statement says when it holds, not when it was written."""

@@ -230,15 +230,17 @@ def test_passages_come_before_facts_that_the_question_does_not_ask_about() -> No
         ("How did Olga meet Pavel?", Relation("Olga", "Pavel", ("met",), "At the fair."), True),
         ("奥尔加和帕维尔怎么认识的？", Relation("奥尔加", "帕维尔", ("认识",), "在集市上。"), True),
         ("Who repairs the organ?", Relation("Olga", "organ", ("tunes",), "Yearly."), True),
-        ("Who keeps the word?", Relation("Olga", "word", ("keeps",), "Yearly."), False),
+        ("Who keeps the word?", Relation("Olga", "word", ("keeps",), "Yearly."), True),
+        ("Who keeps the word?", Relation("Olga", "word", (), "Keeps it."), False),
+        ("Who keeps the word?", Relation("Olga", "word", ("sells",), "Yearly."), False),
         ("How did Olga meet Pavel?", Relation("Pavel", "Rome", ("visits",), "In May."), False),
     ],
 )
 def test_a_fact_takes_a_place_of_passages_only_if_it_is_asked_about(
     question: str, relation: Relation, *, is_shown: bool
 ) -> None:
-    """It joins two things that the question names, or has a word of it that no passage has; and passages
-    keep their promised share.
+    """It joins two things that the question names, states what it asks about one of them, or has a word of it that
+    no passage has; and passages keep their promised share.
     """
     text = "word keeps Pavel 帕维尔 " * 8
     what = Context(
@@ -263,6 +265,102 @@ def test_a_passage_that_does_not_fit_is_shown_to_the_end_of_a_sentence() -> None
     assert cut.text.endswith("the roof.") and len(cut.text) > 5 * len(sentence)
     assert cut.end == len(cut.text) and cut.text in context.prompt
     assert context.tokens >= 0.9 * 400
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [("Who painted the ferry?", "Olga painted the ferry."), ("Who?", "The guild met on Monday.")],
+)
+def test_of_a_passage_that_does_not_fit_the_part_that_answers_is_shown(
+    question: str, answer: str
+) -> None:
+    """Whole sentences with the rarest words of the question, and the beginning if there are none; the returned
+    chunk is what is shown, and where it stands.
+    """
+    text = "The guild met on Monday. " * 60 + "Olga painted the ferry. " + "They went home. " * 60
+    what = Context(question=question, chunks=(chunk(0, text),))
+    (part,) = fitted(what, QueryParam(max_total_tokens=150)).chunks
+    assert answer in part.text
+    assert part.text == text[part.start : part.end]
+    assert (part.start == 0) == (question == "Who?")
+
+
+def test_the_part_of_a_passage_stands_under_its_own_heading() -> None:
+    """What stands below a second heading is shown with that heading, and no part ends with a heading."""
+    text = (
+        "The guild met. " * 60
+        + "\n\n## Boats\n\n"
+        + "Olga painted the ferry. " * 30
+        + "\n\n## Roofs\n\n"
+        + "They mended it. " * 60
+    )
+    what = Context(question="Who painted the ferry?", chunks=(chunk(0, text),))
+    (part,) = fitted(what, QueryParam(max_total_tokens=120)).chunks
+    assert "## Boats\n\nOlga" in part.text
+    assert part.text.endswith("the ferry.")
+    ending = f"{'Olga painted the ferry. ' * 9}\n\n## Roofs\n\n### Slates"
+    (whole,) = fitted(Context(chunks=(chunk(1, ending),))).chunks
+    assert whole.text == ending[: whole.end] and whole.text.rstrip().endswith("the ferry.")
+
+
+def test_a_fact_keeps_the_time_when_it_holds() -> None:
+    """Also where a passage or the triple itself says the rest, and where a part of the statement is left."""
+    triple = Relation("Olga", "guild", ("leads",), "Olga leads the guild.")
+    said = Relation("Pavel", "guild", ("leads",), "Pavel is head of the guild.", chunk_ids=("c0",))
+    longer = Relation(
+        "Ivo", "guild", ("leads",), "Ivo is head of the guild. He sings.", chunk_ids=("c0",)
+    )
+    periods = {
+        "Olga leads the guild.": "since 2024",
+        "Pavel is head of the guild.": "1990 to 1999",
+        "Ivo is head of the guild. He sings.": "until 1989",
+    }
+    text = (
+        "Pavel is head of the guild.\n\nIvo is head of the guild. The guild of Ivo and Pavel met."
+    )
+    what = Context(relations=(triple, said, longer), chunks=(chunk(0, text),), claim_dates=periods)
+    lines = fitted(what).prompt.split("\n")
+    assert "[2] Olga — leads → guild (since 2024)" in lines
+    assert "[3] Pavel — leads → guild (1990 to 1999)" in lines
+    assert "[4] Ivo — leads → guild: (until 1989) He sings." in lines
+
+
+def test_the_date_of_a_document_is_said_once_for_statements_in_a_row() -> None:
+    """When a statement holds is said of each."""
+    hub = Entity("Olga", "person", "She sang.\nShe danced.\nShe rode.\nShe swam.")
+    dates = {
+        "She sang.": "says a text of 2001",
+        "She danced.": "says a text of 2001",
+        "She rode.": "since 2002",
+        "She swam.": "since 2002",
+    }
+    prompt = fitted(Context(entities=(hub,), claim_dates=dates)).prompt
+    ridden = "(since 2002) She rode. (since 2002) She swam."
+    assert prompt.endswith(f"(says a text of 2001) She sang. She danced. {ridden}")
+
+
+def test_two_facts_do_not_say_the_same_sentence() -> None:
+    """The second says what is left of its description."""
+    first = Relation("Olga", "Pavel", ("met",), "Olga met Pavel and Ivo in Rome. It rained.")
+    second = Relation("Olga", "Ivo", ("met",), "Olga met Pavel and Ivo in Rome. Ivo sang.")
+    prompt = fitted(Context(relations=(first, second))).prompt
+    assert prompt.count("in Rome") == 1
+    assert prompt.endswith("Olga — met → Ivo: Ivo sang.")
+
+
+@pytest.mark.parametrize(
+    "tokenizer", [FittedTokenizer(), *TOKENIZERS[:3]], ids=lambda one: one.name
+)
+def test_the_secret_of_an_index_does_not_change_what_is_shown(tokenizer: Tokenizer) -> None:
+    """All marks take the same room."""
+    what = found(facts=30, chunks=30, words=30)
+    param = QueryParam(max_total_tokens=900)
+    contexts = [
+        fit_context(SearchResult(replace(what, language="en")), param, tokenizer, f"secret {n}")
+        for n in range(20)
+    ]
+    assert len({context.prompt for context in contexts}) == 20
+    assert len({(context.chunks, context.relations, context.tokens) for context in contexts}) == 1
 
 
 def test_sections_keep_to_their_own_budgets() -> None:
