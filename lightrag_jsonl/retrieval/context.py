@@ -46,12 +46,11 @@ REDUCED = 0.9  # if a selection was too long, the next one has at most this shar
 
 
 class Line(Struct, Generic[Fact], frozen=True):
-    """An entity or a relation as the context shows it: the `description` may be cut; `tokens` are those of
+    """An entity or a relation as the context shows it, with what is left of its description; `tokens` are those of
     the `text` with its number.
     """
 
     fact: Fact
-    description: str
     text: str
     tokens: int
 
@@ -96,19 +95,15 @@ def fit_context(
         if tokens <= limit:
             break
         share *= min(REDUCED, limit / tokens)
-    entities = [replace(line.fact, description=line.description) for line in selection.entity_lines]
-    relations = [
-        replace(line.fact, description=line.description) for line in selection.relation_lines
-    ]
     dropped = Dropped(
-        entities=len(found_context.entities) - len(entities),
-        relations=len(found_context.relations) - len(relations),
+        entities=len(found_context.entities) - len(selection.entity_lines),
+        relations=len(found_context.relations) - len(selection.relation_lines),
         chunks=len(found_context.chunks) - len(selection.chunks),
     )
     return replace(
         found_context,
-        entities=tuple(entities),
-        relations=tuple(relations),
+        entities=tuple([line.fact for line in selection.entity_lines]),
+        relations=tuple([line.fact for line in selection.relation_lines]),
         chunks=tuple(selection.chunks),
         tokens=tokens,
         prompt=prompt,
@@ -288,7 +283,7 @@ class ContextSelection:
             if isinstance(fact, Entity) and not (description or fact.aliases or fact.attributes):
                 is_seen = not passages.keys().isdisjoint(fact.chunk_ids)
                 if is_seen or (passages and line.text == safe_line(fact.name)):
-                    line = Line(fact, description, "", 0)
+                    line = Line(line.fact, "", 0)
             if total + line.tokens <= room:
                 selected[rank] = line
                 total += line.tokens
@@ -313,7 +308,8 @@ class ContextSelection:
             description = self._tokenizer.truncate(description, limit).rstrip() + "…"
             text = self._writer.fact(fact, description, periods)
             tokens = self._tokenizer.count(text)
-        return Line(fact, description, text, tokens + self._number_tokens)
+        shown_fact = replace(fact, description=description)
+        return Line(shown_fact, text, tokens + self._number_tokens)
 
     def _part(self, chunk: Chunk, limit: int) -> Chunk | None:
         """The run of whole sentences of a chunk that fits and has most of the question's words, or else the
