@@ -50,7 +50,7 @@ from lightrag_jsonl.retrieval.scope import LikenessScale
 from lightrag_jsonl.retrieval.search_processes import SearchProcesses
 from lightrag_jsonl.retrieval.searching import Searcher
 from lightrag_jsonl.storage.rows import PendingDocument
-from lightrag_jsonl.storage.status import READ, ReportTotals, reads_when_asked
+from lightrag_jsonl.storage.status import READ, ReportTotals
 from lightrag_jsonl.storage.store import CompletionCache, Store, read, write
 from lightrag_jsonl.tracing.checking import (
     CHECKER_SETTING,
@@ -257,10 +257,7 @@ class Engine:
         tell: Callable[[int, int], Awaitable[None]],
         earlier: Reading,
     ) -> Reading | None:
-        """What a model reads for a question, if the index is read when it is asked, and none has read it."""
-        settings = await read(self.store, lambda view: view.settings())
-        if not (limit and reads_when_asked(settings)):
-            return None
+        """What a model reads for a question that none has read; None if there is nothing."""
         return await self.indexing.for_questions.read(
             chunk_ids, limit=limit, meter=meter, tell=tell, earlier=earlier
         )

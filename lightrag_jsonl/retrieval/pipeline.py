@@ -56,7 +56,7 @@ from lightrag_jsonl.retrieval.scope import LikenessScale, TitleMemory, asks_for_
 from lightrag_jsonl.retrieval.search_processes import SearchProcesses
 from lightrag_jsonl.retrieval.searching import Searcher, SearchRequest
 from lightrag_jsonl.retrieval.task import SearchQuery, SearchResult, SearchTask
-from lightrag_jsonl.storage.status import reading_state
+from lightrag_jsonl.storage.status import reading_state, reads_when_asked
 from lightrag_jsonl.storage.store import Store, read, search
 from lightrag_jsonl.storage.views import Snapshot, StoreView
 
@@ -332,22 +332,43 @@ class QueryPipeline(Struct, frozen=True, kw_only=True):
     async def _search(
         self, context: Context, param: QueryParam, observer: QueryObserver, meter: UsageMeter
     ) -> SearchResult:
-        """The findings of the index on the question, after a model has read what was found first."""
+        """The findings of the index on the question; in an index that is read when it is asked, after a model has
+        read what was found first.
+        """
         request = await self._search_request(context, param)
         result = await self._found(request)
         limit = self.most_read_chunks if param.read_chunks is None else param.read_chunks
         if self.read_chunks is None or not MODES[param.mode].graph or not limit:
+            return result
+        if not reads_when_asked(await read(self.store, lambda view: view.settings())):
             return result
         if request.for_overview:
             reading = await read(self.store, self._reading_of_whole)
             if reading.problem:
                 await observer.chunks_read(reading)
             return structs.replace(result, context=replace(result.context, reading=reading))
+        return await self._found_by_reading(
+            request, result, self.read_chunks, limit, observer, meter
+        )
+
+    async def _found_by_reading(
+        self,
+        request: SearchRequest,
+        result: SearchResult,
+        read_chunks: ReadChunks,
+        limit: int,
+        observer: QueryObserver,
+        meter: UsageMeter,
+    ) -> SearchResult:
+        """The findings after a model has read the best chunks of a result, and those that were found then, at most so
+        many.
+        """
         reading = Reading()
         for _ in range(READING_ROUNDS):
-            best = [chunk.id for chunk in result.context.chunks[:limit]]
-            newly_read = await self.read_chunks(
-                best,
+            if len(reading.chunk_ids) >= limit:
+                break
+            newly_read = await read_chunks(
+                [chunk.id for chunk in result.context.chunks[:limit]],
                 limit=limit - len(reading.chunk_ids),
                 meter=meter,
                 tell=observer.reading,
