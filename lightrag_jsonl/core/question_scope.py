@@ -35,15 +35,18 @@ _OF_A_DETAIL = pattern_of(
     re.IGNORECASE,
 )
 
-_ASKS_FOR_SUBJECT = pattern_of(  # in a folded question
-    r"\b(?:about|cover|deal with)\W*$|\b(?:gist|overview|subjects?|summar\w+|themes?|topics?)\b"
-    r"|[讲说写谈][了的些]*(?:什么|哪些)|关于(?:什么|哪些)|主题|主旨|内容|大意|要点|总结|概括"
+# What nothing but the question names is what was indexed: "these minutes". In doubt it is not.
+_THESE = r"(?:this (?!week|month|year|day|morning|evening)[a-z-]+|these (?:[a-z-]+ ){0,2}[a-z-]+s)"
+_THESE_IN_CHINESE = (
+    r"这(?:[几两三四五六七八九十]?[份本篇部套批][^\W\d_a-z里中对的]{1,5}?"
+    r"|些[^\W\d_a-z里中对的]{0,5}?[记录要书信稿报文诗章料册件])"
 )
-_THESE = pattern_of(  # things that nothing but the question names, up to its end or to what is asked about them
-    r"\b(?:this|these)(?: (?!(?:about|by|cover|deal|for|from|in|of|on|with)\b)[\w'’-]+){1,3}"
-    r"(?=(?: all)? (?:about|cover|deal)\b|\W*$)"
-    r"|这(?:[些份本篇部套批]|[几两三四五六七八九十\d]+[份本篇部套批个])[^\W\d_a-z]{1,6}?"
-    r"(?=[主大都总是关涉讲说写谈的]|\W*$)"
+_SUBJECT_OF_THESE = pattern_of(  # in a folded question
+    rf"^what(?:'s| is| are) {_THESE}(?: all)? about\W*$|\bsummari[sz]e {_THESE}\W*$"
+    rf"|\b(?:themes?|topics?|subjects?|gist|summary|overview) (?:of|in) {_THESE}\W*$"
+    rf"|{_THESE_IN_CHINESE}[主要大致概都总共在]*(?:[讲说写谈][了的些]*|是?关于)(?:什么|哪些)(?:事情?|内容)?的?\W*$"
+    rf"|{_THESE_IN_CHINESE}的(?:主要|中心)?(?:主题|内容|大意|要点)(?:是什么|有哪些)?\W*$"
+    rf"|(?:总结|概括)(?:一下)?{_THESE_IN_CHINESE}\W*$"
 )
 
 _WHEN_OR_WHERE = pattern_of(
@@ -61,10 +64,9 @@ def asks_about_everything(question: str) -> bool:
     """
     if YEAR.search(question) or _OF_A_DETAIL.search(question) or numbered_parts(question):
         return False
-    text = folded_text(question)
-    if _ASKS_FOR_SUBJECT.search(text):
-        text = _THESE.sub(" ", text)
-    content = [word for word in content_words(text) if not word.isdigit()]
+    if _SUBJECT_OF_THESE.search(folded_text(question)):
+        return True
+    content = [word for word in content_words(question) if not word.isdigit()]
     return bool(content) and all(map(is_of_any_text, content))
 
 
@@ -204,7 +206,7 @@ _CHINESE_TEXT_WORDS = _longest_first(
     """总结 概括 概述 概要 概况 摘要 综述 归纳 梗概 大意 全文 全书 全篇 全部 所有 整个 整体 整本 本书 书中 本文 文中 文章 文档
     文件 文本 文献 资料 材料 内容 故事 小说 情节 剧情 经过 结局 结尾 结果 开头 开始 开篇 开端 主题 主旨 主线 主要 中心 核心
     思想 重要 关键 要点 重点 观点 看点 人物 角色 主角 主人公 作者 公司 企业 机构 组织 地点 地方 事件 事情 大事 关系 联系
-    讲述 讲解 讲 说明 说 写 谈论 谈到 谈 介绍 描述 描写 叙述 涉及 提到 提及 出现 包含 包括 发生 结论 寓意 道理 启示 主张 目录 章节 段落
+    讲述 讲解 讲 说明 说 写 介绍 描述 描写 叙述 涉及 提到 提及 出现 包含 包括 发生 结论 寓意 道理 启示 主张 目录 章节 段落
     列出 列举 列 时间线 来龙去脉 简单 简要 简短 简述 简介 话题 议题 信息 记录 笔记 报告 新闻 消息 特点 背景 有关 相关 共同
     方面 概览 份 篇 册 卷 套 批 些
     名字 名称 书 里 文 篇 章 节 回 段 句 话 字 部 事 人 本 名 主 二 三 四 五 六 七 八 九 十 两 有 在 和"""

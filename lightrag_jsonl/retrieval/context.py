@@ -2,6 +2,7 @@
 
 import hmac
 import itertools
+import math
 import re
 from bisect import bisect_right
 from collections import Counter
@@ -13,7 +14,7 @@ from typing import Generic
 from msgspec import Struct
 
 from lightrag_jsonl.core.answers import Context, Dropped
-from lightrag_jsonl.core.headings import HEADING_LINE
+from lightrag_jsonl.core.headings import find_headings
 from lightrag_jsonl.core.languages import FIXED_WORDS, known_language
 from lightrag_jsonl.core.names import nfkc_casefold
 from lightrag_jsonl.core.options import QueryParam
@@ -170,7 +171,8 @@ class ContextSelection:
         entities, relations = self._telling_facts(certain_chunks)
         fact_tokens = self._add_facts(entities, relations, certain_chunks, room - self._promised)
         chunks, chunk_tokens = self._passages(room - fact_tokens)
-        self.chunks = [without_shared_end(chunk, chunks) for chunk in chunks]
+        count = self._tokenizer.count
+        self.chunks = [without_shared_end(chunk, chunks, count) for chunk in chunks]
         chunk_tokens -= sum(chunk.tokens for chunk in chunks)
         chunk_tokens += sum(chunk.tokens for chunk in self.chunks)
         for selected in (self._entities, self._relations, self._line_texts):
@@ -287,8 +289,9 @@ class ContextSelection:
             if total + line.tokens <= room:
                 selected[rank] = line
                 total += line.tokens
-                for text in texts:
-                    self._line_texts.update(map(str.strip, _sentence_texts(text)))
+                if line.fact.description == description:  # not cut
+                    sentences = itertools.chain.from_iterable(map(_sentence_texts, texts))
+                    self._line_texts.update(map(str.strip, sentences))
         return total
 
     def _line(self, fact: Fact, texts: Sequence[str], description: str) -> Line[Fact]:
@@ -300,8 +303,8 @@ class ContextSelection:
         shown = description
         periods: Sequence[str] = ()
         if self._context.claim_dates:
-            dated_texts, periods = self._writer.with_dates(texts, fact.description)
-            shown = as_sentences(dated_texts)
+            shown = as_sentences(self._writer.with_dates(texts, fact.description))
+            periods = self._writer.periods(fact.description) if not texts else ()
         text = self._writer.fact(fact, shown, periods)
         tokens = self._tokenizer.count(text)
         if tokens > limit and self._tokenizer.count(description) > limit:
@@ -320,7 +323,7 @@ class ContextSelection:
         count = self._tokenizer.count
         start, end = best_run(chunk.text, limit, self._writer.question_stems, count)
         text = chunk.text[start:end]
-        if not LEAST_PASSAGE <= count(text) <= limit:
+        if not text or count(text) > limit:
             start = 0
             text = self._tokenizer.truncate(chunk.text, limit)
         if not text.strip():
@@ -333,9 +336,9 @@ def best_run(text: str, limit: int, stems: Set[str], count: Callable[[str], int]
     """The first run of sentences of a text, within a limit of tokens, with the greatest share of the sentences that
     have some stems, each stem counted alike; (0, 0) if no sentence fits.
 
-    A run begins where the text does, or with a
-    heading, or above the first heading, so that it stands under its own heading; not within a table, apart from
-    the names of the columns; and it does not end with a heading.
+    A run begins where the text does, above its first heading, or with a heading below no higher one, so that
+    it stands under its own headings; not within a table, apart from the names of the columns; and it does not
+    end with a heading.
     """
     spans = sentence_spans(text)
     ends = [0, *[end for _, end in spans]]
@@ -344,19 +347,25 @@ def best_run(text: str, limit: int, stems: Set[str], count: Callable[[str], int]
     shared = [stems & content_stems(text[slice(*span)]) for span in spans]
     frequencies = Counter(itertools.chain.from_iterable(shared))
     shares = [sum(1 / frequencies[stem] for stem in found) for found in shared]
-    headings = {start for start, _ in spans if HEADING_LINE.match(text, start)}
+    shares_before = [0.0, *itertools.accumulate(shares)]
+    levels = {heading.start: heading.level for heading in find_headings(text)}
+    last_stop = 0
+    stops = [0]  # for each number of sentences, how many of them end with no heading
+    for number, (start, _) in enumerate(spans, 1):
+        last_stop = last_stop if start in levels else number
+        stops.append(last_stop)
     best = (0, 0)
     most = -1.0
-    is_below_heading = False
+    highest = math.inf  # level of the headings within the text so far
     for first, (start, _) in enumerate(spans):
-        is_below_heading = is_below_heading or (first > 0 and start in headings)
-        is_inside = first > 0 and TABLE_ROW.match(text, start)
-        if is_inside or (is_below_heading and start not in headings):
-            continue
-        stop = bisect_right(tokens_before, tokens_before[first] + limit) - 1
-        while stop > first and spans[stop - 1][0] in headings:
-            stop -= 1
-        value = sum(shares[first:stop])
+        level = levels.get(start, math.inf)
+        is_under_another = level > highest
+        if first > 0:
+            highest = min(level, highest)
+            if is_under_another or TABLE_ROW.match(text, start):
+                continue
+        stop = stops[bisect_right(tokens_before, tokens_before[first] + limit) - 1]
+        value = shares_before[stop] - shares_before[first]
         if stop > first and value > most:
             best = (start, spans[stop - 1][1])
             most = value
@@ -375,7 +384,7 @@ def _has_stem(fact: Entity | Relation, stems: Collection[str]) -> bool:
     return any(not content_stems(text).isdisjoint(stems) for text in texts)
 
 
-def without_shared_end(chunk: Chunk, chunks: Iterable[Chunk]) -> Chunk:
+def without_shared_end(chunk: Chunk, chunks: Iterable[Chunk], count: Callable[[str], int]) -> Chunk:
     """A chunk up to where the next chunk of the page begins, if that is shown, or to the end of the
     sentence that the next one begins in; and without headings at the end, below which nothing stands.
     """
@@ -385,14 +394,26 @@ def without_shared_end(chunk: Chunk, chunks: Iterable[Chunk]) -> Chunk:
         if is_same_page and chunk.start < following.start < chunk.end <= following.end:
             text = _beginning_before(chunk.text, following.start - chunk.start)
             break
-    lines = text.rstrip().split("\n")
-    while len(lines) > 1 and (lines[-1].startswith("#") or not lines[-1].strip()):
-        del lines[-1]
-        text = "\n".join(lines)
+    text = text[: _end_of_content(text)]
     if text == chunk.text:
         return chunk
-    tokens = chunk.tokens * len(text) // len(chunk.text)
-    return replace(chunk, text=text, end=chunk.start + len(text), tokens=tokens)
+    return replace(chunk, text=text, end=chunk.start + len(text), tokens=count(escaped(text)))
+
+
+@lru_cache(2_000)  # questions read the same passages again and again
+def _end_of_content(text: str) -> int:
+    """Where a text ends without the headings at its end, each below an empty line: other lines with a number sign
+    may be comments. Where it ends, if it is nothing but headings.
+    """
+    end = len(text)
+    if "#" not in text:
+        return end
+    for heading in reversed([*find_headings(text)]):
+        _, _, below = text[heading.start : end].partition("\n")
+        if below.strip() or not text[: heading.start].endswith("\n\n"):
+            return end
+        end = heading.start
+    return end if text[:end].strip() else len(text)
 
 
 @lru_cache(2_000)  # questions read the same passages again and again

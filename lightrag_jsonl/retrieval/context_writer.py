@@ -102,33 +102,39 @@ class ContextWriter(Struct, frozen=True, dict=True):
             triples += self.words.brackets.format(self.words.semicolon.join(periods))
         return f"{triples}{self._described(description)}"
 
-    def with_dates(
-        self, texts: Sequence[str], description: str
-    ) -> tuple[Sequence[str], Sequence[str]]:
+    def with_dates(self, texts: Sequence[str], description: str) -> list[str]:
         """Texts that are statements of a description, or parts of them, each after the time when it holds, as
-        far as that is known; of texts in a row by one document its date is said once. Also the times of the
-        statements of which no part is among the texts.
+        far as that is known; if all are dated, the date of a document is said once for texts in a row.
         """
-        dates = self.context.claim_dates
-        dated = [statement for statement in description.split("\n") if statement in dates]
+        dates = [self._date(text, description.split("\n")) for text in texts]
         dated_texts: list[str] = []
-        periods = [dates[whole] for whole in dated if not any(text in whole for text in texts)]
         last_date = ""
-        for text in texts:
-            whole = text if text in dates else next((one for one in dated if text in one), "")
-            date = dates.get(whole, "")
-            is_said = date == last_date and not self._is_period(date)
+        for text, date in zip(texts, dates, strict=True):
+            is_said = all(dates) and date == last_date and not self._is_period(date)
             last_date = date
             plain = plain_statement(text) if date else text
             label = self.words.brackets.format(date) if plain and date and not is_said else ""
             joint = " " if label.startswith(" ") else ""
             dated_texts.append(f"{label.strip()}{joint}{plain}")
-        return dated_texts, [*dict.fromkeys(filter(self._is_period, periods))]
+        return dated_texts
+
+    def _date(self, text: str, statements: Sequence[str]) -> str:
+        """The date of a statement, or of the statements that a text is left of, if they have one date."""
+        dates = self.context.claim_dates
+        if text in statements:
+            return dates.get(text, "")
+        found = {dates.get(statement, "") for statement in statements if text in statement}
+        return found.pop() if len(found) == 1 else ""
+
+    def periods(self, description: str) -> list[str]:
+        """When the statements of a description hold, which stand elsewhere; a few of many."""
+        dates = [self.context.claim_dates.get(text, "") for text in description.split("\n")]
+        return [*dict.fromkeys(filter(self._is_period, dates))][:SHOWN_TEXTS]
 
     def _is_period(self, date: str) -> bool:
         """Whether a date of a statement says when it holds, not when it was written."""
         before, _, after = self.words.written.partition("{}")
-        return not (date.startswith(before) and date.endswith(after))
+        return bool(date) and not (date.startswith(before) and date.endswith(after))
 
     def relevant_texts(self, fact: Entity | Relation, description: str) -> list[str]:
         """All texts of a description of a fact if they are few or the question names the fact; or else those

@@ -303,6 +303,73 @@ def test_the_part_of_a_passage_stands_under_its_own_heading() -> None:
     assert whole.text == ending[: whole.end] and whole.text.rstrip().endswith("the ferry.")
 
 
+def test_a_part_does_not_stand_under_the_heading_of_another() -> None:
+    """A section of the second chapter does not follow the name of the first."""
+    text = (
+        "Pump A is small. "
+        + "\n\n# Pump B\n\n"
+        + "It is large. " * 200
+        + "\n\n## Warranty\n\nThe warranty lasts five years. "
+        + "\n\n# Pump C\n\nIts warranty lasts for ever."
+    )
+    first = replace(chunk(0, text), heading="Pump A")
+    what = Context(question="How long does the warranty last?", chunks=(first,))
+    (part,) = fitted(what, QueryParam(max_total_tokens=100)).chunks
+    assert part.text == "# Pump C\n\nIts warranty lasts for ever."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "#1 Anna\n#2 Bert",
+        "listen = 1\n# port 8080",
+        "Output:\n\n```python\nf(3)\n# 42\n```",
+        "We won!\n#Olga #Pavel",
+        "# Plan\n## Crane\n### Crane lifts 40 tonnes",
+        "## 计划\n### 吊车可吊四十吨",
+        "They left.\n\nPart of the crew left for Rome.",
+    ],
+)
+def test_lines_that_say_something_are_no_bare_headings(text: str) -> None:
+    """A comment, a list, code, prose, and a text of nothing but headings are shown to their end."""
+    (whole,) = fitted(Context(chunks=(chunk(0, text),))).chunks
+    assert whole.text == text
+
+
+@pytest.mark.parametrize("tokenizer", [FittedTokenizer()], ids=lambda one: one.name)
+def test_the_tokens_of_a_shortened_passage_are_counted(tokenizer: Tokenizer) -> None:
+    """A heading of cheap words at the end of a passage of dear ones takes less than its share of the tokens."""
+    text = "行会开会。" * 40 + "\n\n## Responsibilities of the environmental department"
+    what = Context(chunks=tuple(chunk(n, text) for n in range(10)))
+    context = fitted(what, QueryParam(max_total_tokens=9_000), tokenizer=tokenizer)
+    assert context.tokens >= tokenizer.count(context.prompt)
+    assert context.chunks[0].tokens == tokenizer.count(context.chunks[0].text)
+
+
+def test_the_time_of_a_statement_is_no_other_statements() -> None:
+    """A statement within another has its own, and what a relation's shown statements say is enough."""
+    hub = Entity("Olga", "person", "engineer\nchief engineer of the port")
+    dates = {"chief engineer of the port": "since 2024", "Olga left the guild.": "since 1990"}
+    prompt = fitted(Context(entities=(hub,), claim_dates=dates)).prompt
+    assert prompt.endswith("Olga (person): engineer. (since 2024) chief engineer of the port")
+    relation = Relation(
+        "Olga", "guild", ("knows",), "Olga left the guild.\nOlga paints for the guild."
+    )
+    text = "Olga left the guild."
+    said = replace(relation, chunk_ids=("c0",))
+    what = Context(relations=(said,), chunks=(chunk(0, text),), claim_dates=dates)
+    assert "Olga — knows → guild: Olga paints for the guild." in fitted(what).prompt
+
+
+def test_a_sentence_that_a_cut_line_does_not_show_is_shown_by_another() -> None:
+    """What stands behind the ellipsis is not said."""
+    last = "Olga met Pavel in Rome."
+    hub = Entity("Olga", "person", f"{'Olga sang. ' * 200}{last}")
+    relation = Relation("Olga", "Pavel", ("met",), last)
+    what = Context(entities=(hub,), relations=(relation,))
+    assert last in fitted(what, QueryParam(max_entity_tokens=400)).prompt
+
+
 def test_a_fact_keeps_the_time_when_it_holds() -> None:
     """Also where a passage or the triple itself says the rest, and where a part of the statement is left."""
     triple = Relation("Olga", "guild", ("leads",), "Olga leads the guild.")

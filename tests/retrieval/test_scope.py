@@ -409,12 +409,11 @@ def test_questions_about_everything(question: str) -> None:
     "question",
     [
         "What are these sermons about?",
-        "What do these travel letters deal with?",
-        "Which topics does this almanac cover?",
+        "What is the gist of this almanac?",
         "Summarize these council papers.",
         "这些家书主要讲了什么？",
         "這幾份備忘錄的主要內容是什麼？",
-        "总结一下这些通知",
+        "总结一下这些书信",
     ],
 )
 def test_the_subject_of_these_is_that_of_the_whole(question: str) -> None:
@@ -428,10 +427,16 @@ def test_the_subject_of_these_is_that_of_the_whole(question: str) -> None:
         "Who signed these papers?",
         "What did the mayor say about these sermons?",
         "What is the topic of this sermon by Anna?",
+        "What is the theme of this year's fair?",
+        "What is this baker worried about?",
+        "Which subjects do these pupils study?",
+        "Summarize this week.",
         "How long are these letters?",
         "What was the quarrel about?",
         "这些家书是谁写的？",
         "这位市长讲了什么？",
+        "这些医生讲了什么？",
+        "这些家书里母亲说了什么？",
         "这些通知提到停水了吗？",
     ],
 )
