@@ -154,7 +154,9 @@ def _line_ends(text: str, stop: re.Match[str]) -> bool:
         ]
         if depth != next_depth:
             return True
-    is_wide = is_cjk(before) or is_cjk(after) or before in tuple("，：；、”」』》")
+    is_wide = (
+        is_cjk(before) or is_cjk(after) or before in ("，", "：", "；", "、", "”", "」", "』", "》")
+    )
     if not (_is_wrapped_cjk(line, next_line) if is_wide else _is_wrapped(line, next_line)):
         return True
     if TABLE_ROW.match(line) and TABLE_ROW.match(next_line):
@@ -212,7 +214,8 @@ def _narrow_end(text: str, start: int, stop: re.Match[str]) -> int | None:
 
 def _is_abbreviation(text: str, start: int, dot: int, word: str) -> bool:
     """Whether the dot before `word` belongs to an abbreviation, an initial or a list number."""
-    before = _WORD_BEFORE.search(text, max(start, dot - 26), dot)
+    earliest = max(start, dot - 26)
+    before = _WORD_BEFORE.search(text, max(earliest, text.rfind(" ", earliest, dot) + 1), dot)
     if before is None:
         return False
     token = before[0].casefold()

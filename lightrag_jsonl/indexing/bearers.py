@@ -51,20 +51,22 @@ _ENDS_A_WORD = pattern_of(  # a word that opens a bracket is no bearer: 诺丁�
 )
 # Not "NASDAQ: LK", nor the first part of "Yun College, Port Yun".
 _ENDS_A_BRACKETED_NAME = pattern_of(r"[)）]|[,，](?!\s*[a-z])")
-_NAME = rf"[A-ZÀ-Þ](?:[^\W{CJK}]|['’-])*+"
+_NAME_LETTERS = rf"(?:[^\W{CJK}]|['’-])*+"
+_NAME = rf"[A-ZÀ-Þ]{_NAME_LETTERS}"
+# A class of first letters before all else, since the engine then finds the places where a name begins.
+_FIRST_NAME = rf"[A-ZÀ-Þ](?<![^\W{CJK}].){_NAME_LETTERS}"
 _NAME_AND_WORD = pattern_of(  # "Odum came"; of "Ilse Odum came" the whole name
-    rf"(?<![^\W{CJK}])(?P<name>{_NAME}(?:[^\S\n]+{_NAME}){{0,9}}+)\s*(?P<word>[a-z]+|[{CJK}])"
+    rf"(?P<name>{_FIRST_NAME}(?:[^\S\n]+{_NAME}){{0,9}}+)\s*(?P<word>[a-z]+|[{CJK}])"
 )
 _PLACE = pattern_of(rf"\b(?:[Ii]n|[Aa]t|[Nn]ear)\s+({_NAME})(?!['’\w])")
 _OR_INITIALS = rf"(?:(?:[A-Z]\.)+|{_NAME})"
 _THING = pattern_of(  # the Trust, the U.S. Constitution; not the Bohr model, nor the Hale and Varga families
-    rf"\b[Tt]he\s+(?P<name>{_OR_INITIALS}(?:[^\S\n]+{_OR_INITIALS}){{0,9}}+)(?=[\s.;:)!?]|\Z)(?:\s+(?P<word>[a-z]+))?"
+    rf"[Tt](?<!\w.)he\s+(?P<name>{_OR_INITIALS}(?:[^\S\n]+{_OR_INITIALS}){{0,9}}+)(?=[\s.;:)!?]|\Z)(?:\s+(?P<word>[a-z]+))?"
 )
 _COUPLE = pattern_of(
-    rf"(?<![^\W{CJK}])(?P<first>{_NAME}(?:[^\S\n]+{_NAME}){{0,9}}+)\s+(?:and|&)\s+(?P<second>{_NAME})\s+(?P<family>{_NAME})"
+    rf"(?P<first>{_FIRST_NAME}(?:[^\S\n]+{_NAME}){{0,9}}+)\s+(?:and|&)\s+(?P<second>{_NAME})\s+(?P<family>{_NAME})"
 )
 _LOWER_WORD = pattern_of(r"[a-z](?<![\w'’-].)[a-z]*+(?![\w'’-])")
-# A class of first letters before all else, since the engine then finds the places where a word begins.
 _INITIALS = "".join(sorted({title[0] for title in FAMILY_TITLES}))
 _RELATIVE = pattern_of(
     rf"(?=[{_INITIALS}{_INITIALS.upper()}])\b(?i:{'|'.join(sorted(FAMILY_TITLES))})\.?\s+"
@@ -72,7 +74,7 @@ _RELATIVE = pattern_of(
 )
 _FAMILY = pattern_of(r"[Tt](?<!\w.)he\s+(?P<name>[A-Z]\w+)s\b")
 _FAMILIES = pattern_of(  # the Hale, Moreau, and Varga families
-    r"(?<![\w'’-])(?P<names>(?:[A-Z][\w'’-]+(?:,\s+(?:and\s+)?|\s+(?:and|&)\s+)){0,8}[A-Z][\w'’-]+)"
+    r"(?P<names>[A-Z](?<![\w'’-].)[\w'’-]++(?:(?:,\s+(?:and\s+)?|\s+(?:and|&)\s+)[A-Z][\w'’-]++){0,8})"
     r"\s(?:family|families|brothers|sisters|siblings|twins|clan|dynasty)\b"
 )
 _CHINESE_FAMILY = pattern_of(

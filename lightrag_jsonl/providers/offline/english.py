@@ -10,6 +10,7 @@ import regex
 from msgspec import Struct
 
 from lightrag_jsonl.core.given_names import GIVEN_NAMES
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.sentences import OPENING_MARKS, beginning_of_words
 from lightrag_jsonl.core.stop_words import STOP_WORDS
 from lightrag_jsonl.core.text import words as word_set
@@ -64,13 +65,14 @@ _CAPITALIZED_NAME = regex.compile(
 _ENGLISH_WORD = regex.compile(
     rf"(?<![\p{{L}}\p{{M}}\p{{N}}'’-])\p{{L}}(?:[\p{{L}}\p{{M}}\p{{N}}'’-]*{_WORD_LETTER})?"
 )
-_VISIBLE_RUN = regex.compile(r"\S+")
+_VISIBLE_RUN = pattern_of(r"\S+")
 _LETTER = regex.compile(r"[\p{L}\p{N}]")
 _OPENING_MARK = regex.compile(
-    r"[:|•%>*\[(\"“‘„«](?:\s*|[^\w\n]{1,3})(?=\p{Lu})"
-    rf"|^{OPENING_MARKS.pattern}(?=\p{{Lu}})",
-    regex.MULTILINE,
+    r"(?=[\n:|•%>*\[(\"“‘„«])"  # first characters, for speed
+    r"(?:[:|•%>*\[(\"“‘„«](?:\s*|[^\w\n]{1,3})(?=\p{Lu})"
+    rf"|\n{OPENING_MARKS.pattern}(?=\p{{Lu}}))"
 )
+_STRETCH_END = "\n"  # in a list of words: between words that are no neighbours
 
 
 def english_phrases(text: str, spans: Spans) -> PhrasesAndWords:
@@ -101,19 +103,23 @@ def english_names(text: str, spans: Spans, *, has_title: bool = True) -> list[Ph
 class _Capitals(Struct, frozen=True):
     """Where capitals tell nothing in a text, and the counts of capitals elsewhere.
 
-    `openings` are the positions of first words. `surplus` counts, for each word, the other places
-    with a capital minus the places without. `pairs` are adjacent words with capitals at other places.
+    `openings` are the positions of first words. `counts` has the words at the other places, `capitalized`
+    those with a capital. `pairs` are adjacent words with capitals at other places.
     """
 
     openings: Set[int]
-    surplus: Counter[str]
+    counts: Counter[str]
+    capitalized: Counter[str]
     pairs: Set[tuple[str, str]]
+
+    def surplus(self, word: str) -> int:
+        """The other places where a word has a capital minus the places without."""
+        return 2 * self.capitalized[word] - self.counts[word]
 
     def show_a_name(self, word: str) -> bool:
         """Whether a word, in lower case, is a name where the word opens a sentence."""
-        if self.surplus[word] != 0:
-            return self.surplus[word] > 0
-        return not all(map(is_ordinary, word.split("-")))
+        surplus = self.surplus(word)
+        return surplus > 0 if surplus else not all(map(is_ordinary, word.split("-")))
 
 
 def _capitalized_names(text: str, spans: Spans) -> Iterator[Phrase]:
@@ -191,24 +197,24 @@ def _capitals(text: str, spans: Spans, labels: list[int]) -> _Capitals:
     first_letters = [
         _LETTER.search(text, beginning_of_words(text, start, end), end) for start, end in spans
     ]
-    mark_ends = [mark.end() for mark in _OPENING_MARK.finditer(text)]
+    lines = f"\n{text}"  # the first line begins with a line break, too
+    mark_ends = [mark.end() - 1 for mark in _OPENING_MARK.finditer(lines)]
     openings = {*mark_ends, *[letter.start() for letter in first_letters if letter]}
-    counts = Counter[str]()
-    surplus = Counter[str]()
-    pairs: set[tuple[str, str]] = set()
+    words: list[str] = []
     plain = text.replace("’", "'")
     for (_, end), label_end in zip(spans, labels, strict=True):
-        for words in _words_between_openings(plain, label_end, end, openings, mark_ends):
-            counts.update(map(str.casefold, words))
-            capitalized = [word.casefold() for word in words if word[0].isupper()]
-            surplus.update(2 * capitalized)  # since `counts` has them, too
-            pairs.update(
-                (word.casefold(), next_word.casefold())
-                for word, next_word in pairwise(words)
-                if word[0].isupper() and next_word[0].isupper()
-            )
-    surplus.subtract(counts)
-    return _Capitals(openings, surplus, pairs)
+        for stretch in _words_between_openings(plain, label_end, end, openings, mark_ends):
+            words += [*stretch, _STRETCH_END]
+    return _Capitals(
+        openings=openings,
+        counts=Counter(map(str.casefold, words)),
+        capitalized=Counter([word.casefold() for word in words if word[0].isupper()]),
+        pairs={
+            (word.casefold(), next_word.casefold())
+            for word, next_word in pairwise(words)
+            if word[0].isupper() and next_word[0].isupper()
+        },
+    )
 
 
 def _words_between_openings(
@@ -268,7 +274,7 @@ def _is_common_word(word: str, next_word: str, capitals: _Capitals, *, is_openin
         return _is_of_date(next_word)
     if not word[0].isupper() or folded.partition("'")[0] in STOP_WORDS:
         return True
-    is_written_small = capitals.surplus[folded] < 0
+    is_written_small = capitals.surplus(folded) < 0
     if not is_opening or (folded, _folded_name(next_word)) in capitals.pairs:
         return not next_word and is_written_small and is_ordinary(folded)
     if not next_word:
