@@ -39,6 +39,7 @@ _THREADS = {
     "rules": 1,
     "lac": 2,
 }  # two threads with rules only wait for each other, and cost a fifth more
+_SHORT_TEXT = 1_000  # characters; to read so few takes about as long as to hand them to a thread
 _NAMES_PER_SENTENCE = 8  # that are neighbours of each other
 _PAIRS_PER_NAME = 3  # of neighbours in a text, on average
 _TYPE_NAMES: Mapping[str, Mapping[str, str]] = {
@@ -82,6 +83,8 @@ class OfflineExtractor:
             has_title=chunk.index == 0,
             columns=cells_of(chunk.heading.rpartition(HEADING_SEPARATOR)[2]),
         )
+        if self._tagger == "rules" and len(chunk.whole_text) <= _SHORT_TEXT:
+            return extract()
         return await asyncio.get_running_loop().run_in_executor(self._threads, extract)
 
 
