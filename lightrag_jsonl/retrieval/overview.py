@@ -59,7 +59,7 @@ def find_overview(task: SearchTask, context: Context, memory: CommunityMemory) -
     names_by_chunk = [chunk_names[row] for row in chunks_by_row]
     overview = Overview(
         chunks=chunks,
-        sentences=tuple(split_sentences(chunks, names_by_chunk)),
+        sentences=split_sentences(chunks, names_by_chunk),
         chunk_weights=tuple(with_likeness(task, chunks_by_row, chunk_weights(chunks))),
         question_terms=subject_terms(context.question, context.keywords),
         communities=top_communities,

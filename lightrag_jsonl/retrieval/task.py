@@ -1,6 +1,6 @@
 """The values of one search: query and task, seeds, subgraph, result."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -146,7 +146,7 @@ class Overview(Struct, frozen=True, kw_only=True):
     """
 
     chunks: tuple[Chunk, ...]
-    sentences: tuple[CandidateSentence, ...]
+    sentences: Sequence[Sequence[CandidateSentence]]
     chunk_weights: tuple[float, ...]
     question_terms: frozenset[str]
     communities: tuple[Community, ...]
