@@ -61,11 +61,7 @@ class CandidateSentence(Struct, frozen=True, kw_only=True):
 @lru_cache(5_000)  # the statements about a hub are looked at for many questions
 def content_stems(text: str) -> frozenset[str]:
     """The different words of a text without endings, and without function words."""
-    return _content_stems(search_terms(text))
-
-
-def _content_stems(terms: Iterable[str]) -> frozenset[str]:
-    return frozenset([stem(term) for term in terms if term not in FUNCTION_WORDS])
+    return frozenset([stem(term) for term in search_terms(text) if term not in FUNCTION_WORDS])
 
 
 def split_sentences(
@@ -100,7 +96,7 @@ def _sentences_of(
     for start, end in whole_sentences(plain):
         sentence = plain[start:end]
         terms = frozenset(search_terms(sentence))
-        stems = _content_stems(terms)
+        stems = frozenset([stem(term) for term in terms if term not in FUNCTION_WORDS])
         if not _is_quotable(sentence, stems):
             continue
         named = [(row, name) for row, name, words in names_with_terms if words and words <= terms]

@@ -63,13 +63,12 @@ def load_entities(task: SearchTask, rows: Ids) -> dict[int, Entity]:
     if task.filtered is None:
         return _stored_facts(task, "entity", rows.tolist(), task.snapshot.entities)
     entities = task.filtered_entities
-    missing = [row for row in rows.tolist() if row not in entities]
+    missing = set(rows.tolist()) - entities.keys()
     mentions = _visible_mentions(task, task.snapshot.entity_mentions(entities=missing))
     chunks = _chunks_of_mentions(task.snapshot, mentions)
     for id, mention_rows in mentions.items():
         row = EntityRow(id, "")
-        chunk_ids = _fill(row, mention_rows, chunks)
-        entities[id] = row.entity(chunk_ids)
+        entities[id] = row.entity(_fill(row, mention_rows, chunks))
     return {row: entities[row] for row in rows.tolist() if row in entities}
 
 
