@@ -67,16 +67,15 @@ class CommunityMemory:
                 self._generation = generation
             return self._communities
 
-    def communities_in_words(self, task: SearchTask) -> tuple[Community, ...]:
-        """The communities of level 0 as plain values."""
-        rows = self.communities(task)
-        if task.filtered is not None:
-            return load_communities(task, rows, with_parts=False)
+    def in_words(
+        self, task: SearchTask, communities: tuple[CommunityRows, ...]
+    ) -> tuple[Community, ...]:
+        """These `communities` of level 0 as plain values."""
         with self._lock:
-            if task.snapshot.generation != self._generation:
-                return load_communities(task, rows, with_parts=False)
+            if communities is not self._communities:  # of a filter, or of another generation
+                return load_communities(task, communities, with_parts=False)
             if not self._in_words:
-                self._in_words = load_communities(task, rows, with_parts=False)
+                self._in_words = load_communities(task, communities, with_parts=False)
             return self._in_words
 
 

@@ -1,12 +1,15 @@
 """Chooses the sentences that stand for whole texts: central ones, from the beginning to the end."""
 
 import heapq
+import itertools
 import math
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 
+import numpy as np
 from msgspec import Struct
 
 from lightrag_jsonl.core.display import LINK_TARGET
@@ -17,6 +20,7 @@ from lightrag_jsonl.core.stop_words import FUNCTION_WORDS
 from lightrag_jsonl.core.terms import search_terms, stem
 from lightrag_jsonl.core.types import Chunk, Excerpt
 from lightrag_jsonl.providers.offline.markup import without_markup
+from lightrag_jsonl.retrieval.hits import column
 
 # Tuned on A Christmas Carol and on notes about anaesthesia (`python -m benchmarks.overview`), and measured
 # on two other texts.
@@ -41,17 +45,17 @@ _LONE_LINK = pattern_of(  # of Markdown, with nothing beside
 
 
 class CandidateSentence(Struct, frozen=True, kw_only=True):
-    """A sentence: `chunk` is the position of the chunk, `span` the characters in the chunk's text.
+    """A sentence of a chunk, at `span` of its text.
 
-    `names` are the row ids of the entities named, `terms` the other words without endings, and `tokens`
-    an estimate of the length.
+    `names` are the row ids of the entities named, `terms` the other words without endings, sorted, and
+    `tokens` an estimate of the length. Of a sentence that `is_list`, names are listed and nothing is said.
     """
 
-    chunk: int
     span: Excerpt
-    terms: frozenset[str]
+    terms: tuple[str, ...]
     names: tuple[int, ...]
     tokens: float
+    is_list: bool
 
 
 @lru_cache(5_000)  # the statements about a hub are looked at for many questions
@@ -62,46 +66,50 @@ def content_stems(text: str) -> frozenset[str]:
 
 def split_sentences(
     chunks: Sequence[Chunk], names: Sequence[Mapping[int, str]]
-) -> list[CandidateSentence]:
-    """The sentences of chunks, each text once, given the names of the entities in each chunk."""
-    sentences: list[CandidateSentence] = []
+) -> list[list[CandidateSentence]]:
+    """The sentences of each chunk, each text once, given the names of the entities in each chunk."""
+    sentences: list[list[CandidateSentence]] = []
     texts: set[str] = set()
-    for position, (chunk, chunk_names) in enumerate(zip(chunks, names, strict=True)):
-        density = _tokens_of_a_character(chunk)
-        name_terms = {row: terms_of_name(name) for row, name in chunk_names.items()}
-        for span, stems, terms in _quotable_sentences(chunk.text):
-            text = chunk.text[slice(*span)]
-            if text in texts:
-                continue
-            texts.add(text)
-            rows = [row for row, words in name_terms.items() if words and words <= terms]
-            if _lists_names(text, [chunk_names[row] for row in rows]):
-                continue
-            sentence = CandidateSentence(
-                chunk=position,
-                span=span,
-                terms=stems,
-                names=tuple(rows),
-                tokens=density * len(text) + SENTENCE_JOINT,
-            )
-            sentences.append(sentence)
+    for chunk, chunk_names in zip(chunks, names, strict=True):
+        new_sentences: list[CandidateSentence] = []
+        for sentence in _sentences_of(chunk.text, chunk.tokens, tuple(chunk_names.items())):
+            text = chunk.text[slice(*sentence.span)]
+            if text not in texts:
+                texts.add(text)
+                new_sentences.append(sentence)
+        sentences.append([sentence for sentence in new_sentences if not sentence.is_list])
     return sentences
 
 
-@lru_cache(1_000)  # questions about the whole read the same chunks
-def _quotable_sentences(text: str) -> list[tuple[Excerpt, frozenset[str], frozenset[str]]]:
-    """The sentences of a text that say something by themselves, each with its stems and its terms: no code,
-    and rows of tables only where there is nothing else.
+@lru_cache(2_000)  # questions about the whole read many chunks again; of long ones, this is 65 MB
+def _sentences_of(
+    text: str, tokens: int, names: Sequence[tuple[int, str]]
+) -> list[CandidateSentence]:
+    """The sentences of a text that say something by themselves: no code, and rows of tables only where there
+    is nothing else.
     """
-    sentences: list[tuple[Excerpt, frozenset[str], frozenset[str]]] = []
-    rows: list[tuple[Excerpt, frozenset[str], frozenset[str]]] = []
+    sentences: list[CandidateSentence] = []
+    rows: list[CandidateSentence] = []
+    density = tokens / max(len(text), 1) if tokens else 1 / CHARACTERS_OF_A_TOKEN
+    names_with_terms = [(row, name, terms_of_name(name)) for row, name in names]
     plain = without_markup(text)
     for start, end in whole_sentences(plain):
         sentence = plain[start:end]
-        stems = content_stems(sentence)
-        if _is_quotable(sentence, stems):
-            among = rows if TABLE_ROW.match(sentence) else sentences
-            among.append(((start, end), stems, frozenset(search_terms(sentence))))
+        terms = frozenset(search_terms(sentence))
+        stems = frozenset([stem(term) for term in terms if term not in FUNCTION_WORDS])
+        if not _is_quotable(sentence, stems):
+            continue
+        named = [(row, name) for row, name, words in names_with_terms if words and words <= terms]
+        among = rows if TABLE_ROW.match(sentence) else sentences
+        among.append(
+            CandidateSentence(
+                span=(start, end),
+                terms=tuple(sorted(stems)),
+                names=tuple([row for row, _ in named]),
+                tokens=density * (end - start) + SENTENCE_JOINT,
+                is_list=_lists_names(text[start:end], [name for _, name in named]),
+            )
+        )
     return sentences or rows
 
 
@@ -109,10 +117,6 @@ def _quotable_sentences(text: str) -> list[tuple[Excerpt, frozenset[str], frozen
 def terms_of_name(name: str) -> frozenset[str]:
     """The different search terms of a name."""
     return frozenset(search_terms(name))
-
-
-def _tokens_of_a_character(chunk: Chunk) -> float:
-    return chunk.tokens / max(len(chunk.text), 1) if chunk.tokens else 1 / CHARACTERS_OF_A_TOKEN
 
 
 def _is_quotable(text: str, terms: frozenset[str]) -> bool:
@@ -153,142 +157,130 @@ class ExcerptChoice:
     A sentence gains by the names and words in it, less for what chosen sentences name already and less if
     many sentences of its section are chosen, more for words of the question. Names and words count by the
     square root of how often they are chosen, as in submodular summarization (Lin and Bilmes, ACL 2011).
-    `question_terms` are the words of the question; `chunk_weights` say by position of the chunk how much a
-    sentence counts.
+    `sentences` are those of each chunk, `question_terms` the words of the question; `chunk_weights` say by
+    position of the chunk how much a sentence counts.
     """
 
     def __init__(
         self,
-        sentences: Sequence[CandidateSentence],
+        sentences: Sequence[Sequence[CandidateSentence]],
         *,
         question_terms: frozenset[str],
         chunk_weights: Sequence[float],
     ) -> None:
-        self._sentences = sentences
+        self._sentences = [sentence for group in sentences for sentence in group]
+        self._chunks = [position for position, group in enumerate(sentences) for _ in group]
+        self._tokens = [sentence.tokens for sentence in self._sentences]
         count = len(self._sentences)
-        frequencies = Counter(chain.from_iterable([sentence.terms for sentence in sentences]))
-        rarity = {term: math.log(1 + count / frequency) for term, frequency in frequencies.items()}
-        self._whole_weights: dict[str | int, float] = {  # of the first occurrence; 1 of a name
-            term: TERM_WEIGHT * math.log1p(frequency) * rarity[term]
-            for term, frequency in frequencies.items()
-        }
-        names = chain.from_iterable([sentence.names for sentence in sentences])
-        self._whole_weights |= dict.fromkeys(names, 1.0)
-        self._question = {term: rarity[term] for term in question_terms if term in rarity}
-        self._whole_question = sum(self._question.values()) or 1.0
-        self._question_weights = [
-            1 + QUESTION_GAIN * self._likeness_of(sentence) for sentence in sentences
+        words: list[list[int | str]] = [
+            [*sentence.names, *sentence.terms] for sentence in self._sentences
         ]
-        self._chunk_weights = [chunk_weights[sentence.chunk] for sentence in sentences]
-        self._words: list[list[str | int]] = [
-            [*sentence.names, *sorted(sentence.terms)] for sentence in self._sentences
-        ]
-        self._first_values = [  # with nothing chosen
-            sum(map(self._whole_weights.__getitem__, words)) * question_weight * chunk_weight
-            for words, question_weight, chunk_weight in zip(
-                self._words, self._question_weights, self._chunk_weights, strict=True
-            )
-        ]
-        self._neighbors = [self._neighbors_of(number) for number in range(count)]
-        self._sections: list[int] = []
-        self._frame_tokens = 0
-        self._chosen: set[int] = set()
-        self._open_chunks: set[int] = set()
-        self._covered: dict[str | int, int] = {}  # terms, and names by row id
-        self._next_weights: dict[str | int, float] = {}  # of one more occurrence
-        self._covered_sections: Counter[int] = Counter()
+        numbers: defaultdict[str | int, int] = defaultdict(itertools.count().__next__)
+        occurrences = np.fromiter(
+            map(numbers.__getitem__, chain.from_iterable(words)), np.int64
+        )  # the numbers of the words, of one sentence after another
+        lengths = [*map(len, words)]
+        owners = np.repeat(np.arange(count), lengths)
+        frequencies = np.bincount(occurrences, minlength=len(numbers))
+        rarity = np.log(1 + count / frequencies)
+        whole_weights = TERM_WEIGHT * np.log1p(frequencies) * rarity  # of the first occurrence
+        names = {name for sentence in self._sentences for name in sentence.names}
+        whole_weights[column([numbers[name] for name in names])] = 1.0
+        asked = column([numbers[term] for term in sorted(question_terms) if term in numbers])
+        question_shares = np.zeros(len(numbers))
+        question_shares[asked] = rarity[asked] / (rarity[asked].sum() or 1.0)
+        likeness = np.bincount(owners, question_shares[occurrences], count)
+        weights = (1 + QUESTION_GAIN * likeness) * np.array(chunk_weights)[self._chunks]
+        self._weights: list[float] = weights.tolist()
+        self._first_values: list[float] = (  # with nothing chosen
+            np.bincount(owners, whole_weights[occurrences], count) * weights
+        ).tolist()
+        self._whole_weights: list[float] = whole_weights.tolist()
+        is_shared = frequencies[occurrences] > 1
+        self._own_values: list[float] = np.bincount(
+            owners[~is_shared], whole_weights[occurrences[~is_shared]], count
+        ).tolist()
+        listed = occurrences[is_shared].tolist()
+        ends = np.bincount(owners[is_shared], minlength=count).cumsum().tolist()
+        self._words = [listed[start:end] for start, end in zip([0, *ends], ends, strict=False)]
 
     def choose(self, budget: int, frame_tokens: int) -> dict[int, list[Excerpt]]:
         """The spans chosen within a budget in tokens, by position of the chunk, in the order of the text.
 
         `frame_tokens` is what the first sentence of a chunk costs besides its own tokens.
         """
-        self._sections = self._divided(budget)
-        self._frame_tokens = frame_tokens
-        self._chosen = set()
-        self._open_chunks = set()
-        self._covered = {}
-        self._next_weights = dict(self._whole_weights)
-        self._covered_sections = Counter()
+        tokens = self._tokens
+        if sum(tokens) + frame_tokens * len(set(self._chunks)) <= budget:
+            return self._spans(range(len(tokens)))
+        words = self._words
+        own_values = self._own_values
+        sections = self._divided(budget)
+        covered_sections = dict.fromkeys(sections, 1)
+        costs = [sentence_tokens + frame_tokens for sentence_tokens in tokens]
+        weights = [*self._weights]
+        next_weights = [*self._whole_weights]  # of one more occurrence of a word
+        weight_of = next_weights.__getitem__
+        covered: Counter[int] = Counter()
+        chosen: set[int] = set()
+
+        def gain(number: int) -> float:
+            """What a sentence adds, for each of its tokens."""
+            value = sum(map(weight_of, words[number]), own_values[number]) * weights[number]
+            return value / covered_sections[sections[number]] / (costs[number] + GAP_TOKENS)
+
         queue = [
-            (-value / (self._cost(number) + GAP_TOKENS), number)
-            for number, value in enumerate(self._first_values)
+            (-value / (cost + GAP_TOKENS), number)
+            for number, (value, cost) in enumerate(zip(self._first_values, costs, strict=True))
         ]
         heapq.heapify(queue)
         budget_left = float(budget)
         while queue:
-            gain, number = heapq.heappop(queue)
-            if number in self._chosen:
+            last_gain, number = queue[0]
+            if number in chosen or tokens[number] > budget_left:
+                heapq.heappop(queue)
                 continue
-            if self._sentences[number].tokens > budget_left:
+            gain_now = -gain(number)
+            if gain_now > last_gain + 1e-12:  # other sentences were chosen meanwhile
+                heapq.heapreplace(queue, (gain_now, number))
                 continue
-            gain_now = -self._gain(number)
-            if gain_now > gain + 1e-12:  # other sentences were chosen meanwhile
-                heapq.heappush(queue, (gain_now, number))
+            heapq.heappop(queue)
+            if costs[number] > budget_left:
                 continue
-            cost = self._cost(number)
-            if cost > budget_left:
-                continue
-            budget_left -= cost
-            self._take(number)
-            for neighbor in self._neighbors[number]:
-                if neighbor not in self._chosen:
-                    heapq.heappush(queue, (-self._gain(neighbor), neighbor))
+            budget_left -= costs[number]
+            chosen.add(number)
+            covered_sections[sections[number]] += 1
+            for word in words[number]:
+                covered[word] += 1
+                share = math.sqrt(covered[word] + 1) - math.sqrt(covered[word])
+                next_weights[word] = self._whole_weights[word] * share
+            chunk = self._sentences_of_chunk(number)
+            if costs[number] > tokens[number]:
+                costs[chunk.start : chunk.stop] = tokens[chunk.start : chunk.stop]
+            for neighbor in (number - 1, number + 1):
+                if neighbor in chunk and neighbor not in chosen:
+                    weights[neighbor] = self._weights[neighbor] * (1 + NEIGHBOR_WEIGHT)
+                    heapq.heappush(queue, (-gain(neighbor), neighbor))
+        return self._spans(sorted(chosen))
+
+    def _spans(self, numbers: Iterable[int]) -> dict[int, list[Excerpt]]:
         spans: dict[int, list[Excerpt]] = {}
-        for number in sorted(self._chosen):
-            sentence = self._sentences[number]
-            spans.setdefault(sentence.chunk, []).append(sentence.span)
+        for number in numbers:
+            spans.setdefault(self._chunks[number], []).append(self._sentences[number].span)
         return spans
 
-    def _gain(self, number: int) -> float:
-        """What a sentence adds, for each of its tokens."""
-        value = sum(map(self._next_weights.__getitem__, self._words[number]))
-        value /= 1 + self._covered_sections[self._sections[number]]
-        value *= self._question_weights[number]
-        value *= self._chunk_weights[number]
-        if not self._chosen.isdisjoint(self._neighbors[number]):
-            value *= 1 + NEIGHBOR_WEIGHT
-        return value / (self._cost(number) + GAP_TOKENS)
-
-    def _cost(self, number: int) -> float:
-        sentence = self._sentences[number]
-        frame_tokens = 0 if sentence.chunk in self._open_chunks else self._frame_tokens
-        return sentence.tokens + frame_tokens
-
-    def _take(self, number: int) -> None:
-        sentence = self._sentences[number]
-        self._chosen.add(number)
-        self._open_chunks.add(sentence.chunk)
-        self._covered_sections[self._sections[number]] += 1
-        for word in self._words[number]:
-            times = self._covered.get(word, 0) + 1
-            self._covered[word] = times
-            share = math.sqrt(times + 1) - math.sqrt(times)
-            self._next_weights[word] = self._whole_weights[word] * share
-
-    def _neighbors_of(self, number: int) -> list[int]:
-        """The sentences before and after a sentence in its chunk."""
-        numbers = range(max(number - 1, 0), min(number + 2, len(self._sentences)))
-        chunk = self._sentences[number].chunk
-        return [
-            neighbor
-            for neighbor in numbers
-            if neighbor != number and self._sentences[neighbor].chunk == chunk
-        ]
-
-    def _likeness_of(self, sentence: CandidateSentence) -> float:
-        """The share of the question's words, by rarity, in a sentence."""
-        shared = sorted(sentence.terms & self._question.keys())
-        return sum([self._question[term] for term in shared]) / self._whole_question
+    def _sentences_of_chunk(self, number: int) -> range:
+        """The numbers of the sentences that share the chunk of one."""
+        chunk = self._chunks[number]
+        return range(bisect_left(self._chunks, chunk), bisect_right(self._chunks, chunk))
 
     def _divided(self, budget: int) -> list[int]:
         """The section of each sentence: the text is divided into sections of equal length."""
-        total = sum([sentence.tokens for sentence in self._sentences]) or 1.0
-        mean = total / max(len(self._sentences), 1)
+        total = sum(self._tokens) or 1.0
+        mean = total / max(len(self._tokens), 1)
         count = max(int(budget / (mean * SECTION_SENTENCES)), 1)
         sections: list[int] = []
         passed = 0.0
-        for sentence in self._sentences:
+        for tokens in self._tokens:
             sections.append(min(int(count * passed / total), count - 1))
-            passed += sentence.tokens
+            passed += tokens
         return sections

@@ -55,21 +55,21 @@ def with_filter(task: SearchTask) -> SearchTask:
         "entity": distinct_rows(task.snapshot.graph.entities_of(chunk_rows)[1]),
         "relation": column(sorted(task.snapshot.mentioned_relations(chunks))),
     }
-    return structs.replace(task, filtered=rows_by_kind)
+    return structs.replace(task, filtered=rows_by_kind, filtered_entities={})
 
 
 def load_entities(task: SearchTask, rows: Ids) -> dict[int, Entity]:
     """Entities by row id."""
     if task.filtered is None:
         return _stored_facts(task, "entity", rows.tolist(), task.snapshot.entities)
-    mentions = _visible_mentions(task, task.snapshot.entity_mentions(entities=rows.tolist()))
+    entities = task.filtered_entities
+    missing = set(rows.tolist()) - entities.keys()
+    mentions = _visible_mentions(task, task.snapshot.entity_mentions(entities=missing))
     chunks = _chunks_of_mentions(task.snapshot, mentions)
-    entities: dict[int, Entity] = {}
     for id, mention_rows in mentions.items():
         row = EntityRow(id, "")
-        chunk_ids = _fill(row, mention_rows, chunks)
-        entities[id] = row.entity(chunk_ids)
-    return entities
+        entities[id] = row.entity(_fill(row, mention_rows, chunks))
+    return {row: entities[row] for row in rows.tolist() if row in entities}
 
 
 def load_relations(task: SearchTask, rows: Ids) -> dict[int, Relation]:

@@ -50,7 +50,7 @@ def find_overview(task: SearchTask, context: Context, memory: CommunityMemory) -
     """The communities of the visible graph, and chunks to quote from, in the order of the text."""
     task = with_filter(task)
     communities = memory.communities(task)
-    top_communities = memory.communities_in_words(task)
+    top_communities = memory.in_words(task, communities)
     if task.part is None:  # a report is written from all that the passages say
         top_communities = with_reports(task.snapshot, top_communities)
     chunks_by_row = _spread_chunks(task, cited_chunk_ids(top_communities))
@@ -59,7 +59,7 @@ def find_overview(task: SearchTask, context: Context, memory: CommunityMemory) -
     names_by_chunk = [chunk_names[row] for row in chunks_by_row]
     overview = Overview(
         chunks=chunks,
-        sentences=tuple(split_sentences(chunks, names_by_chunk)),
+        sentences=split_sentences(chunks, names_by_chunk),
         chunk_weights=tuple(with_likeness(task, chunks_by_row, chunk_weights(chunks))),
         question_terms=subject_terms(context.question, context.keywords),
         communities=top_communities,
@@ -92,7 +92,8 @@ def _spread_chunks(task: SearchTask, cited_ids: Collection[str]) -> dict[int, Ch
         scores = _chunk_scores(task, ordered)
         sections = np.array_split(np.arange(len(ordered)), CHUNKS_READ)
         best_rows = {int(ordered[section[scores[section].argmax()]]) for section in sections}
-        ordered = column([row for row in chunk_ids if row in best_rows | cited_rows])
+        read_rows = best_rows | cited_rows
+        ordered = column([row for row in chunk_ids if row in read_rows])
     stored_chunks = task.snapshot.chunks(ordered.tolist())
     chunks_by_row = {
         row: stored_chunks[row] for row in ordered.tolist() if stored_chunks[row].text.strip()

@@ -1,6 +1,6 @@
 """The values of one search: query and task, seeds, subgraph, result."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -52,7 +52,9 @@ class SearchTask(Struct, frozen=True, kw_only=True):
 
     `chunk_limit` is the number of chunks to find: `chunk_top_k`, or more where a reranker chooses
     from the chunks. `filtered` has the rows that a filter lets through, ascending; None if there is
-    no filter. `part` is what a lens leaves of the snapshot; None if all counts.
+    no filter. `filtered_entities` are those made of visible mentions so far, by row id: one search
+    asks for the same ones several times. `part` is what a lens leaves of the snapshot; None if all
+    counts.
     """
 
     snapshot: Snapshot
@@ -61,6 +63,7 @@ class SearchTask(Struct, frozen=True, kw_only=True):
     param: QueryParam
     chunk_limit: int
     filtered: Mapping[Kind, Ids] | None = None
+    filtered_entities: dict[int, Entity] = field(default_factory=dict)
     part: VisiblePart | None = None
 
     @classmethod
@@ -143,7 +146,7 @@ class Overview(Struct, frozen=True, kw_only=True):
     """
 
     chunks: tuple[Chunk, ...]
-    sentences: tuple[CandidateSentence, ...]
+    sentences: Sequence[Sequence[CandidateSentence]]
     chunk_weights: tuple[float, ...]
     question_terms: frozenset[str]
     communities: tuple[Community, ...]

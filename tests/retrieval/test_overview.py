@@ -1,5 +1,6 @@
 """Overviews: the whole text, from its beginning to its end, within the budget."""
 
+import math
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from lightrag_jsonl.retrieval.excerpts import (
     whole_sentences,
 )
 from lightrag_jsonl.retrieval.overview import chunk_weights
+from lightrag_jsonl.retrieval.reports import FRAME_TOKENS
 from lightrag_jsonl.testing import ScriptedLLM
 from tests.kit import index
 
@@ -310,6 +312,24 @@ def test_the_choice_does_not_repeat_itself() -> None:
     )
     chosen = choice.choose(45, 3)
     assert {0, 3, 4} >= set(chosen) and len(chosen) >= 2
+
+
+def test_what_fits_is_chosen_whole() -> None:
+    """A budget for all sentences leaves none out, and one token less does."""
+    chunks = [
+        _chunk("Ilse sailed. Odo forged anchors."),
+        _chunk("周师傅在窑厂烧玻璃。他卖玻璃。", 1),
+    ]
+    sentences = split_sentences(chunks, [{}, {}])
+    choice = ExcerptChoice(sentences, question_terms=frozenset(), chunk_weights=[1.0, 1.0])
+    tokens = sum(sentence.tokens for group in sentences for sentence in group)
+    whole = math.ceil(tokens) + 2 * FRAME_TOKENS
+
+    everything = choice.choose(whole, FRAME_TOKENS)
+    less = choice.choose(whole - 2, FRAME_TOKENS)
+
+    assert [len(spans) for spans in everything.values()] == [2, 2]
+    assert sum([len(spans) for spans in less.values()]) < 4
 
 
 def _chunk(text: str, index: int = 0) -> Chunk:
