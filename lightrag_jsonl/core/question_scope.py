@@ -211,10 +211,9 @@ _CHINESE_TEXT_WORDS = _longest_first(
     方面 概览 份 篇 册 卷 套 批 些
     名字 名称 书 里 文 篇 章 节 回 段 句 话 字 部 事 人 本 名 主 二 三 四 五 六 七 八 九 十 两 有 在 和"""
 )
-_CHINESE_FUNCTION_WORDS = (
-    pattern_of(  # and words for texts, though a part of one may be a function word (要点)
-        f"(?P<text>{'|'.join(re.findall(r'[^|]{2,}', _CHINESE_TEXT_WORDS.pattern))})"
-        f"|{_FUNCTION_PATTERN.pattern}"
-    )
+# And words for texts, though a part of one may be a function word (要点)
+_CHINESE_FUNCTION_WORDS = pattern_of(
+    f"(?P<text>{'|'.join(re.findall(r'[^|]{2,}', _CHINESE_TEXT_WORDS.pattern))})"
+    f"|{_FUNCTION_PATTERN.pattern}"
 )
 _CJK_RUN = pattern_of(f"[{CJK}]+")

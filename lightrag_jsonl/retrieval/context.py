@@ -117,9 +117,10 @@ class ContextSelection:
 
     Passages come first, the first passage and the guaranteed passage before the others. A fact takes
     a passage's place only if it joins two things that the question names, states of one of them what
-    the question has other words for, or has a word of the question that no passage has so far; such facts leave passages their promised part of the total.
-    Other facts have what passages leave. Entities and relations divide their part in proportion to
-    the two budgets; either kind may use the remainder of the other.
+    the question has other words for, or has a word of the question that no passage has so far; such
+    facts leave passages their promised part of the total. Other facts have what passages leave. Entities
+    and relations divide their part in proportion to the two budgets; either kind may use the remainder
+    of the other.
 
     `entity_lines`, `relation_lines` and `chunks` are in the order of rank; `tokens` are those of all items.
     """
