@@ -263,6 +263,7 @@ class ExcerptChoice:
         return self._spans(sorted(chosen))
 
     def _spans(self, numbers: Iterable[int]) -> dict[int, list[Excerpt]]:
+        """The spans of some sentences, by position of the chunk."""
         spans: dict[int, list[Excerpt]] = {}
         for number in numbers:
             spans.setdefault(self._chunks[number], []).append(self._sentences[number].span)
