@@ -35,18 +35,31 @@ _OF_A_DETAIL = pattern_of(
     re.IGNORECASE,
 )
 
-# What nothing but the question names is what was indexed: "these minutes". In doubt it is not.
-_THESE = r"(?:this (?!week|month|year|day|morning|evening)[a-z-]+|these (?:[a-z-]+ ){0,2}[a-z-]+s)"
-_THESE_IN_CHINESE = (
-    r"这(?:[几两三四五六七八九十]?[份本篇部套批][^\W\d_a-z里中对的]{1,5}?"
-    r"|些[^\W\d_a-z里中对的]{0,5}?[记录要书信稿报文诗章料册件])"
+_KINDS_OF_TEXTS = "|".join(
+    words(
+        """article articles blog blogs book books chat chats conversation conversations diaries diary document
+        documents email emails essay essays file files guide guides handbook handbooks interview interviews journal
+        journals letter letters log logs manual manuals memo memos message messages minutes newsletter newsletters
+        note notes paper papers poem poems post posts recipes report reports review reviews sermon sermons slides
+        speech speeches stories story text texts transcript transcripts tutorial tutorials wiki"""
+    )
 )
+_CHINESE_KINDS_OF_TEXTS = "|".join(
+    words(
+        """报告 报道 笔记 材料 对话 访谈 公告 故事 合同 备忘录 纪要 纪录 记录 家书 教程 教材 讲稿 讲义 论文 日记 日志 诗 手册 书 书信
+        通知 文档 文件 文章 小说 信 信件 邮件 游记 指南 周报 资料 作品"""
+    )
+)
+# What nothing but the question names is what was indexed: "these minutes". Other things may be told of in one place.
+_THESE = rf"(?:this|these) (?:[a-z-]+ ){{0,2}}(?:{_KINDS_OF_TEXTS})"
+_THESE_IN_CHINESE = rf"这(?:[些几份本篇部套批两三四五六七八九十]|\d)+[^\W\d_a-z里中对的]{{0,4}}?(?:{_CHINESE_KINDS_OF_TEXTS})"
 _SUBJECT_OF_THESE = pattern_of(  # in a folded question
     rf"^what(?:'s| is| are) {_THESE}(?: all)? about\W*$|\bsummari[sz]e {_THESE}\W*$"
     rf"|\b(?:themes?|topics?|subjects?|gist|summary|overview) (?:of|in) {_THESE}\W*$"
-    rf"|{_THESE_IN_CHINESE}[主要大致概都总共在]*(?:[讲说写谈][了的些]*|是?关于)(?:什么|哪些)(?:事情?|内容)?的?\W*$"
-    rf"|{_THESE_IN_CHINESE}的(?:主要|中心)?(?:主题|内容|大意|要点)(?:是什么|有哪些)?\W*$"
-    rf"|(?:总结|概括)(?:一下)?{_THESE_IN_CHINESE}\W*$"
+    rf"|^(?:请问)?{_THESE_IN_CHINESE}[主要大致概都总共在]*(?:[讲说写谈][了的些]*|是?关于)"
+    r"(?:什么|哪些)(?:事情?|内容)?的?\W*$"
+    rf"|^(?:请问)?{_THESE_IN_CHINESE}的(?:主要|中心)?(?:主题|内容|大意|要点)(?:是什么|有哪些)?\W*$"
+    rf"|^(?:请|帮我|请帮我)?(?:总结|概括)(?:一下)?{_THESE_IN_CHINESE}\W*$"
 )
 
 _WHEN_OR_WHERE = pattern_of(

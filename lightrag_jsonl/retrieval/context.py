@@ -35,6 +35,7 @@ from lightrag_jsonl.retrieval.task import Fact, SearchResult
 # Shares and bounds by reason, not tuned on questions.
 CLIP_SHARE = 0.25  # of its section's budget: the most that one description may take
 LEAST_PASSAGE = 48  # tokens; a shorter beginning of a passage is not worth its heading
+MUCH_MORE = 2  # times as many words of the question as in the beginning of a passage
 JOINT = 2  # tokens that may be added by joining an item to the text before it
 ITEM_NUMBER = "[99]"  # before each item
 MARK_LENGTH = 9  # digits: tokenizers make equally many tokens of all such marks, so that none leaves more room
@@ -329,17 +330,26 @@ class ContextSelection:
             text = self._tokenizer.truncate(chunk.text, limit)
         if not text.strip():
             return None
-        start += chunk.start
-        return replace(chunk, text=text, start=start, end=start + len(text), tokens=count(text))
+        first_heading = next(find_headings(text), None)
+        has_own_heading = start > 0 and first_heading is not None and first_heading.start == 0
+        return replace(
+            chunk,
+            text=text,
+            start=chunk.start + start,
+            end=chunk.start + start + len(text),
+            tokens=count(text),
+            heading=chunk.title if has_own_heading else chunk.heading,
+        )
 
 
 def best_run(text: str, limit: int, stems: Set[str], count: Callable[[str], int]) -> Excerpt:
     """The first run of sentences of a text, within a limit of tokens, with the greatest share of the sentences that
-    have some stems, each stem counted alike; (0, 0) if no sentence fits.
+    have some stems, each stem counted alike; the beginning, unless another run has much more. (0, 0) if the
+    first sentence does not fit, and no other has a stem.
 
-    A run begins where the text does, above its first heading, or with a heading below no higher one, so that
-    it stands under its own headings; not within a table, apart from the names of the columns; and it does not
-    end with a heading.
+    Another run begins with a line that is not indented, above the first heading of the text, or with a heading
+    below no higher one, so that it stands under its own headings; not within a table or the fields above a
+    text. It does not end with a heading.
     """
     spans = sentence_spans(text)
     ends = [0, *[end for _, end in spans]]
@@ -355,19 +365,22 @@ def best_run(text: str, limit: int, stems: Set[str], count: Callable[[str], int]
     for number, (start, _) in enumerate(spans, 1):
         last_stop = last_stop if start in levels else number
         stops.append(last_stop)
+    fields_end = text.find("\n---", 3) if text.startswith("---\n") else 0
     best = (0, 0)
-    most = -1.0
+    most = 0.0
     highest = math.inf  # level of the headings within the text so far
     for first, (start, _) in enumerate(spans):
-        level = levels.get(start, math.inf)
-        is_under_another = level > highest
-        if first > 0:
-            highest = min(level, highest)
-            if is_under_another or TABLE_ROW.match(text, start):
-                continue
         stop = stops[bisect_right(tokens_before, tokens_before[first] + limit) - 1]
         value = shares_before[stop] - shares_before[first]
-        if stop > first and value > most:
+        if first == 0:
+            best = (start, spans[stop - 1][1]) if stop else best
+            most = MUCH_MORE * value
+            continue
+        level = levels.get(start, math.inf)
+        is_under_another = level > highest
+        highest = min(level, highest)
+        is_inside = text[start - 1] != "\n" or TABLE_ROW.match(text, start) or start < fields_end
+        if stop > first and value > most and not (is_under_another or is_inside):
             best = (start, spans[stop - 1][1])
             most = value
     return best

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from lightrag_jsonl.core.answers import Context, Keywords
-from lightrag_jsonl.core.question_scope import is_of_any_text
+from lightrag_jsonl.core.question_scope import asks_about_everything, is_of_any_text
 from lightrag_jsonl.core.types import UNKNOWN_TYPE, Chunk
 from lightrag_jsonl.retrieval.communities import (
     CommunityMemory,
@@ -70,9 +70,14 @@ def find_overview(task: SearchTask, context: Context, memory: CommunityMemory) -
 
 
 def subject_terms(question: str, keywords: Keywords) -> frozenset[str]:
-    """The words of a question and of the keywords, without words for a text about any subject."""
+    """The words of a question and of the keywords, without words for a text about any subject, and without those
+    that name the whole ("these village reports").
+    """
     texts = [keywords.question or question, *keywords.low_level, *keywords.high_level]
-    return frozenset([term for term in content_stems(" ".join(texts)) if not is_of_any_text(term)])
+    stems = content_stems(" ".join(texts))
+    if asks_about_everything(question):
+        stems -= content_stems(question)
+    return frozenset([term for term in stems if not is_of_any_text(term)])
 
 
 # ── chunks ──────────────────────────────────────────────────────────────────────

@@ -277,7 +277,7 @@ def test_of_a_passage_that_does_not_fit_the_part_that_answers_is_shown(
     """Whole sentences with the rarest words of the question, and the beginning if there are none; the returned
     chunk is what is shown, and where it stands.
     """
-    text = "The guild met on Monday. " * 60 + "Olga painted the ferry. " + "They went home. " * 60
+    text = "The guild met on Monday. " * 60 + "\nOlga painted the ferry. " + "They went home. " * 60
     what = Context(question=question, chunks=(chunk(0, text),))
     (part,) = fitted(what, QueryParam(max_total_tokens=150)).chunks
     assert answer in part.text
@@ -316,6 +316,33 @@ def test_a_part_does_not_stand_under_the_heading_of_another() -> None:
     what = Context(question="How long does the warranty last?", chunks=(first,))
     (part,) = fitted(what, QueryParam(max_total_tokens=100)).chunks
     assert part.text == "# Pump C\n\nIts warranty lasts for ever."
+
+
+@pytest.mark.parametrize(
+    ("before", "answer"),
+    [
+        ("The guild painted. " * 60 + "\n", "Olga painted the ferry."),
+        ("---\ntags:\n- " + "guild " * 200 + "\n", "- painted\n---\nThe ferry."),
+    ],
+    ids=["not much more", "fields"],
+)
+def test_the_beginning_is_shown_where_no_other_part_says_much_more(
+    before: str, answer: str
+) -> None:
+    """Nor does a part begin among the fields above a text."""
+    what = Context(question="Who painted what?", chunks=(chunk(0, before + answer),))
+    (part,) = fitted(what, QueryParam(max_total_tokens=110)).chunks
+    assert part.start == 0
+
+
+def test_a_part_below_another_heading_stands_under_its_own_alone() -> None:
+    """The heading of the passage is not that of its later sections."""
+    text = "Bread is dear. " * 60 + "\n\n## Boats\n\n" + "Olga painted the ferry. " * 20
+    whole = replace(chunk(0, text), title="Notes", heading="Notes › Bakers")
+    what = Context(question="Who painted the ferry?", chunks=(whole,), documents={"d": "Notes"})
+    context = fitted(what, QueryParam(max_total_tokens=100))
+    assert context.chunks[0].text.startswith("## Boats")
+    assert "[1] Notes:\n## Boats" in context.prompt and "Bakers" not in context.prompt
 
 
 @pytest.mark.parametrize(

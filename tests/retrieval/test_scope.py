@@ -409,7 +409,7 @@ def test_questions_about_everything(question: str) -> None:
     "question",
     [
         "What are these sermons about?",
-        "What is the gist of this almanac?",
+        "What is the gist of this diary?",
         "Summarize these council papers.",
         "这些家书主要讲了什么？",
         "這幾份備忘錄的主要內容是什麼？",
@@ -417,7 +417,7 @@ def test_questions_about_everything(question: str) -> None:
     ],
 )
 def test_the_subject_of_these_is_that_of_the_whole(question: str) -> None:
-    """Nothing but the question names them, so they are what was indexed, whatever it is called."""
+    """Texts that nothing but the question names are what was indexed."""
     assert asks_about_everything(question)
 
 
@@ -429,6 +429,8 @@ def test_the_subject_of_these_is_that_of_the_whole(question: str) -> None:
         "What is the topic of this sermon by Anna?",
         "What is the theme of this year's fair?",
         "What is this baker worried about?",
+        "What is this bakery about?",
+        "What are these toll roads about?",
         "Which subjects do these pupils study?",
         "Summarize this week.",
         "How long are these letters?",
@@ -437,6 +439,8 @@ def test_the_subject_of_these_is_that_of_the_whole(question: str) -> None:
         "这位市长讲了什么？",
         "这些医生讲了什么？",
         "这些家书里母亲说了什么？",
+        "邮差送来的这封信讲了什么？",
+        "申请护照的这份表格写什么内容？",
         "这些通知提到停水了吗？",
     ],
 )
