@@ -2,11 +2,10 @@
 
 import hmac
 import itertools
-import math
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Generic
@@ -14,14 +13,14 @@ from typing import Generic
 from msgspec import Struct
 
 from lightrag_jsonl.core.answers import Context, Dropped
-from lightrag_jsonl.core.headings import find_headings
+from lightrag_jsonl.core.headings import Outline, find_headings
 from lightrag_jsonl.core.languages import FIXED_WORDS, known_language
 from lightrag_jsonl.core.names import nfkc_casefold
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.protocols import Tokenizer
 from lightrag_jsonl.core.sentences import TABLE_ROW, sentence_spans
-from lightrag_jsonl.core.types import Chunk, Entity, Excerpt, Relation
+from lightrag_jsonl.core.types import HEADING_SEPARATOR, Chunk, Entity, Excerpt, Page, Relation
 from lightrag_jsonl.retrieval.context_writer import (
     ContextWriter,
     as_sentences,
@@ -35,7 +34,6 @@ from lightrag_jsonl.retrieval.task import Fact, SearchResult
 # Shares and bounds by reason, not tuned on questions.
 CLIP_SHARE = 0.25  # of its section's budget: the most that one description may take
 LEAST_PASSAGE = 48  # tokens; a shorter beginning of a passage is not worth its heading
-MUCH_MORE = 2  # times as many words of the question as in the beginning of a passage
 JOINT = 2  # tokens that may be added by joining an item to the text before it
 ITEM_NUMBER = "[99]"  # before each item
 MARK_LENGTH = 9  # digits: tokenizers make equally many tokens of all such marks, so that none leaves more room
@@ -173,8 +171,8 @@ class ContextSelection:
         entities, relations = self._telling_facts(certain_chunks)
         fact_tokens = self._add_facts(entities, relations, certain_chunks, room - self._promised)
         chunks, chunk_tokens = self._passages(room - fact_tokens)
-        count = self._tokenizer.count
-        self.chunks = [without_shared_end(chunk, chunks, count) for chunk in chunks]
+        tokenizer = self._tokenizer
+        self.chunks = [without_shared_end(chunk, chunks, tokenizer) for chunk in chunks]
         chunk_tokens -= sum(chunk.tokens for chunk in chunks)
         chunk_tokens += sum(chunk.tokens for chunk in self.chunks)
         for selected in (self._entities, self._relations, self._line_texts):
@@ -302,12 +300,13 @@ class ContextSelection:
         """
         is_entity = isinstance(fact, Entity)
         limit = int((self._entity_budget if is_entity else self._relation_budget) * CLIP_SHARE)
-        shown = description
+        dated_description = description
         periods: Sequence[str] = ()
         if self._context.claim_dates:
-            shown = as_sentences(self._writer.with_dates(texts, fact.description))
+            dated_texts = self._writer.with_dates(texts, fact.description)
+            dated_description = as_sentences(dated_texts)
             periods = self._writer.periods(fact.description) if not texts else ()
-        text = self._writer.fact(fact, shown, periods)
+        text = self._writer.fact(fact, dated_description, periods)
         tokens = self._tokenizer.count(text)
         if tokens > limit and self._tokenizer.count(description) > limit:
             description = self._tokenizer.truncate(description, limit).rstrip() + "…"
@@ -323,66 +322,62 @@ class ContextSelection:
         if limit < LEAST_PASSAGE:
             return None
         count = self._tokenizer.count
-        start, end = best_run(chunk.text, limit, self._writer.question_stems, count)
+        start, end = best_run(chunk.text, limit, self._writer.question_stems, self._tokenizer)
         text = chunk.text[start:end]
         if not text or count(text) > limit:
             start = 0
             text = self._tokenizer.truncate(chunk.text, limit)
         if not text.strip():
             return None
-        first_heading = next(find_headings(text), None)
-        has_own_heading = start > 0 and first_heading is not None and first_heading.start == 0
+        path = Outline([Page(chunk.document_id, 1, chunk.text)]).path_at(1, start) if start else ""
         return replace(
             chunk,
             text=text,
             start=chunk.start + start,
             end=chunk.start + start + len(text),
             tokens=count(text),
-            heading=chunk.title if has_own_heading else chunk.heading,
+            heading=HEADING_SEPARATOR.join(filter(None, (chunk.title, path)))
+            if path
+            else chunk.heading,
         )
 
 
-def best_run(text: str, limit: int, stems: Set[str], count: Callable[[str], int]) -> Excerpt:
+def best_run(text: str, limit: int, stems: Set[str], tokenizer: Tokenizer) -> Excerpt:
     """The first run of sentences of a text, within a limit of tokens, with the greatest share of the sentences that
-    have some stems, each stem counted alike; the beginning, unless another run has much more. (0, 0) if the
-    first sentence does not fit, and no other has a stem.
+    have some stems, each stem counted alike; the beginning, if no other has more. (0, 0) if the first sentence
+    does not fit, and no other has a stem.
 
-    Another run begins with a line that is not indented, above the first heading of the text, or with a heading
-    below no higher one, so that it stands under its own headings; not within a table or the fields above a
-    text. It does not end with a heading.
+    Another run begins with a line that is not indented, and not within a table or the fields above a text. It does
+    not end with a heading.
     """
     spans = sentence_spans(text)
     ends = [0, *[end for _, end in spans]]
-    tokens = [count(text[start:end]) for start, end in itertools.pairwise(ends)]
+    tokens = [tokenizer.count(text[start:end]) for start, end in itertools.pairwise(ends)]
     tokens_before = [0, *itertools.accumulate(tokens)]
     shared = [stems & content_stems(text[slice(*span)]) for span in spans]
     frequencies = Counter(itertools.chain.from_iterable(shared))
-    shares = [sum(1 / frequencies[stem] for stem in found) for found in shared]
+    shares = [sum(1 / frequencies[stem] for stem in sentence_stems) for sentence_stems in shared]
     shares_before = [0.0, *itertools.accumulate(shares)]
-    levels = {heading.start: heading.level for heading in find_headings(text)}
+    headings = {heading.start for heading in find_headings(text)}
     last_stop = 0
     stops = [0]  # for each number of sentences, how many of them end with no heading
     for number, (start, _) in enumerate(spans, 1):
-        last_stop = last_stop if start in levels else number
+        last_stop = last_stop if start in headings else number
         stops.append(last_stop)
     fields_end = text.find("\n---", 3) if text.startswith("---\n") else 0
     best = (0, 0)
-    most = 0.0
-    highest = math.inf  # level of the headings within the text so far
+    best_value = 0.0
     for first, (start, _) in enumerate(spans):
         stop = stops[bisect_right(tokens_before, tokens_before[first] + limit) - 1]
         value = shares_before[stop] - shares_before[first]
         if first == 0:
             best = (start, spans[stop - 1][1]) if stop else best
-            most = MUCH_MORE * value
+            best_value = value
             continue
-        level = levels.get(start, math.inf)
-        is_under_another = level > highest
-        highest = min(level, highest)
         is_inside = text[start - 1] != "\n" or TABLE_ROW.match(text, start) or start < fields_end
-        if stop > first and value > most and not (is_under_another or is_inside):
+        if stop > first and value > best_value and not is_inside:
             best = (start, spans[stop - 1][1])
-            most = value
+            best_value = value
     return best
 
 
@@ -398,7 +393,7 @@ def _has_stem(fact: Entity | Relation, stems: Collection[str]) -> bool:
     return any(not content_stems(text).isdisjoint(stems) for text in texts)
 
 
-def without_shared_end(chunk: Chunk, chunks: Iterable[Chunk], count: Callable[[str], int]) -> Chunk:
+def without_shared_end(chunk: Chunk, chunks: Iterable[Chunk], tokenizer: Tokenizer) -> Chunk:
     """A chunk up to where the next chunk of the page begins, if that is shown, or to the end of the
     sentence that the next one begins in; and without headings at the end, below which nothing stands.
     """
@@ -411,7 +406,9 @@ def without_shared_end(chunk: Chunk, chunks: Iterable[Chunk], count: Callable[[s
     text = text[: _end_of_content(text)]
     if text == chunk.text:
         return chunk
-    return replace(chunk, text=text, end=chunk.start + len(text), tokens=count(escaped(text)))
+    return replace(
+        chunk, text=text, end=chunk.start + len(text), tokens=tokenizer.count(escaped(text))
+    )
 
 
 @lru_cache(2_000)  # questions read the same passages again and again

@@ -123,8 +123,8 @@ class ContextWriter(Struct, frozen=True, dict=True):
         dates = self.context.claim_dates
         if text in statements:
             return dates.get(text, "")
-        found = {dates.get(statement, "") for statement in statements if text in statement}
-        return found.pop() if len(found) == 1 else ""
+        possible_dates = {dates.get(whole, "") for whole in statements if text in whole}
+        return possible_dates.pop() if len(possible_dates) == 1 else ""
 
     def periods(self, description: str) -> list[str]:
         """When the statements of a description hold, which stand elsewhere; a few of many."""

@@ -186,9 +186,12 @@ class ExcerptChoice:
         whole_weights = TERM_WEIGHT * np.log1p(frequencies) * rarity  # of the first occurrence
         names = {name for sentence in self._sentences for name in sentence.names}
         whole_weights[column([numbers[name] for name in names])] = 1.0
-        asked = column([numbers[term] for term in sorted(question_terms) if term in numbers])
+        question_numbers = column(
+            [numbers[term] for term in sorted(question_terms) if term in numbers]
+        )
         question_shares = np.zeros(len(numbers))
-        question_shares[asked] = rarity[asked] / (rarity[asked].sum() or 1.0)
+        question_rarity = rarity[question_numbers]
+        question_shares[question_numbers] = question_rarity / (question_rarity.sum() or 1.0)
         likeness = np.bincount(owners, question_shares[occurrences], count)
         weights = (1 + QUESTION_GAIN * likeness) * np.array(chunk_weights)[self._chunks]
         self._weights: list[float] = weights.tolist()

@@ -286,7 +286,7 @@ def test_of_a_passage_that_does_not_fit_the_part_that_answers_is_shown(
 
 
 def test_the_part_of_a_passage_stands_under_its_own_heading() -> None:
-    """What stands below a second heading is shown with that heading, and no part ends with a heading."""
+    """What stands below a second heading is shown under that one, and no part ends with a heading."""
     text = (
         "The guild met. " * 60
         + "\n\n## Boats\n\n"
@@ -295,8 +295,9 @@ def test_the_part_of_a_passage_stands_under_its_own_heading() -> None:
         + "They mended it. " * 60
     )
     what = Context(question="Who painted the ferry?", chunks=(chunk(0, text),))
-    (part,) = fitted(what, QueryParam(max_total_tokens=120)).chunks
-    assert "## Boats\n\nOlga" in part.text
+    context = fitted(what, QueryParam(max_total_tokens=120))
+    (part,) = context.chunks
+    assert "[1] d, Boats:\n" in context.prompt
     assert part.text.endswith("the ferry.")
     ending = f"{'Olga painted the ferry. ' * 9}\n\n## Roofs\n\n### Slates"
     (whole,) = fitted(Context(chunks=(chunk(1, ending),))).chunks
@@ -314,8 +315,9 @@ def test_a_part_does_not_stand_under_the_heading_of_another() -> None:
     )
     first = replace(chunk(0, text), heading="Pump A")
     what = Context(question="How long does the warranty last?", chunks=(first,))
-    (part,) = fitted(what, QueryParam(max_total_tokens=100)).chunks
-    assert part.text == "# Pump C\n\nIts warranty lasts for ever."
+    prompt = fitted(what, QueryParam(max_total_tokens=100)).prompt
+    assert "[1] d, Pump B › Warranty:\nThe warranty lasts five years." in prompt
+    assert "Pump A" not in prompt
 
 
 @pytest.mark.parametrize(
@@ -324,11 +326,9 @@ def test_a_part_does_not_stand_under_the_heading_of_another() -> None:
         ("The guild painted. " * 60 + "\n", "Olga painted the ferry."),
         ("---\ntags:\n- " + "guild " * 200 + "\n", "- painted\n---\nThe ferry."),
     ],
-    ids=["not much more", "fields"],
+    ids=["not more", "fields"],
 )
-def test_the_beginning_is_shown_where_no_other_part_says_much_more(
-    before: str, answer: str
-) -> None:
+def test_the_beginning_is_shown_where_no_other_part_says_more(before: str, answer: str) -> None:
     """Nor does a part begin among the fields above a text."""
     what = Context(question="Who painted what?", chunks=(chunk(0, before + answer),))
     (part,) = fitted(what, QueryParam(max_total_tokens=110)).chunks
@@ -341,8 +341,7 @@ def test_a_part_below_another_heading_stands_under_its_own_alone() -> None:
     whole = replace(chunk(0, text), title="Notes", heading="Notes › Bakers")
     what = Context(question="Who painted the ferry?", chunks=(whole,), documents={"d": "Notes"})
     context = fitted(what, QueryParam(max_total_tokens=100))
-    assert context.chunks[0].text.startswith("## Boats")
-    assert "[1] Notes:\n## Boats" in context.prompt and "Bakers" not in context.prompt
+    assert "[1] Notes, Boats:\n" in context.prompt and "Bakers" not in context.prompt
 
 
 @pytest.mark.parametrize(
