@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from lightrag_jsonl.core.answers import Context
 from lightrag_jsonl.core.languages import FIXED_WORDS, FixedWords, Language
-from lightrag_jsonl.core.question_scope import is_of_any_text
+from lightrag_jsonl.core.question_scope import asks_about_everything, is_of_any_text
 from lightrag_jsonl.core.types import HEADING_SEPARATOR
 from lightrag_jsonl.providers.offline.quotes import Quote, content_terms, context_quotes
 
@@ -32,7 +32,9 @@ def overview_quotes(question: str, context: Context, limit: int | None) -> list[
     """Sentences of the excerpts of an overview, one for each section, in the order of the text:
     `limit` or six; empty without excerpts.
     """
-    terms = frozenset([term for term in content_terms(question) if not is_of_any_text(term)])
+    terms: frozenset[str] = frozenset()  # "these village reports" are not only about villages
+    if not asks_about_everything(question):
+        terms = frozenset([term for term in content_terms(question) if not is_of_any_text(term)])
     quotes = _excerpt_quotes(context, terms)
     names = [name for community in context.communities for name in community.entities]
     sections = min(limit or SECTIONS, len(quotes))
