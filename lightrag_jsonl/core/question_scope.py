@@ -28,38 +28,11 @@ def content_words(question: str) -> list[str]:
     return [*dict.fromkeys([*words_with_subject, *pieces])]
 
 
-# "How do I book a room?" is about no book, and a number is told in one place.
+# "How do I book a room?" is about no book; a number, and who wrote something, is told in one place.
 _OF_A_DETAIL = pattern_of(
     r"\b(?:to|i|we|you|they|he|she|can|could|may|must|should)\s+(?:book|text|page|file)\b"
-    r"|\bhow (?:many|much|long|old|often)\b|多少|有几",
+    r"|\bhow (?:many|much|long|old|often)\b|\bwho (?:wrote|writes|has written)\b|多少|有几|谁写",
     re.IGNORECASE,
-)
-
-_KINDS_OF_TEXTS = "|".join(
-    words(
-        """article articles blog blogs book books chat chats conversation conversations diaries diary document
-        documents email emails essay essays file files guide guides handbook handbooks interview interviews journal
-        journals letter letters log logs manual manuals memo memos message messages minutes newsletter newsletters
-        note notes paper papers poem poems post posts recipes report reports review reviews sermon sermons slides
-        speech speeches stories story text texts transcript transcripts tutorial tutorials wiki"""
-    )
-)
-_CHINESE_KINDS_OF_TEXTS = "|".join(
-    words(
-        """报告 报道 笔记 材料 对话 访谈 公告 故事 合同 备忘录 纪要 纪录 记录 家书 教程 教材 讲稿 讲义 论文 日记 日志 诗 手册 书 书信
-        通知 文档 文件 文章 小说 信 信件 邮件 游记 指南 周报 资料 作品"""
-    )
-)
-# What nothing but the question names is what was indexed: "these minutes". Other things may be told of in one place.
-_THESE = rf"(?:this|these) (?:[a-z-]+ ){{0,2}}(?:{_KINDS_OF_TEXTS})"
-_THESE_IN_CHINESE = rf"这(?:[些几份本篇部套批两三四五六七八九十]|\d)+[^\W\d_a-z里中对的]{{0,4}}?(?:{_CHINESE_KINDS_OF_TEXTS})"
-_SUBJECT_OF_THESE = pattern_of(  # in a folded question
-    rf"^what(?:'s| is| are) {_THESE}(?: all)? about\W*$|\bsummari[sz]e {_THESE}\W*$"
-    rf"|\b(?:themes?|topics?|subjects?|gist|summary|overview) (?:of|in) {_THESE}\W*$"
-    rf"|^(?:请问)?{_THESE_IN_CHINESE}[主要大致概都总共在]*(?:[讲说写谈][了的些]*|是?关于)"
-    r"(?:什么|哪些)(?:事情?|内容)?的?\W*$"
-    rf"|^(?:请问)?{_THESE_IN_CHINESE}的(?:主要|中心)?(?:主题|内容|大意|要点)(?:是什么|有哪些)?\W*$"
-    rf"|^(?:请|帮我|请帮我)?(?:总结|概括)(?:一下)?{_THESE_IN_CHINESE}\W*$"
 )
 
 _WHEN_OR_WHERE = pattern_of(
@@ -71,15 +44,13 @@ _WHEN_OR_WHERE = pattern_of(
 def asks_about_everything(question: str) -> bool:
     """Whether a question asks about a collection as a whole ("Summarize the book.", "主要人物有哪些？").
 
-    All content words of such a question name a text, a part of every text, or a use of texts; what the subject
-    of "these minutes" is, whatever they are, asks for the collection, too. What happened in a year is told in
-    some places only, so is what section 12 says.
+    All content words of such a question name a text, a part of every text, or a use of texts; "these minutes" are
+    the collection. What happened in a year is told in some places only, so is what section 12 says.
     """
     if YEAR.search(question) or _OF_A_DETAIL.search(question) or numbered_parts(question):
         return False
-    if _SUBJECT_OF_THESE.search(folded_text(question)):
-        return True
-    content = [word for word in content_words(question) if not word.isdigit()]
+    text = _THESE_TEXTS.sub(" ", folded_text(question))
+    content = [word for word in content_words(text) if not word.isdigit()]
     return bool(content) and all(map(is_of_any_text, content))
 
 
@@ -174,6 +145,23 @@ def _longest_first(listed: str, characters: str = "") -> re.Pattern[str]:
     return pattern_of("|".join(alternatives))
 
 
+_KIND_OF_TEXTS = _longest_first(
+    """article articles blog blogs book books chat chats conversation conversations diaries diary document
+    documents email emails essay essays file files guide guides handbook handbooks interview interviews journal
+    journals letter letters log logs manual manuals memo memos message messages minutes newsletter newsletters
+    note notes paper papers poem poems post posts recipes report reports review reviews sermon sermons slides
+    speech speeches stories story text texts transcript transcripts tutorial tutorials wiki"""
+)
+_CHINESE_KIND_OF_TEXTS = _longest_first(
+    """报告 报道 笔记 材料 对话 访谈 公告 故事 合同 备忘录 纪要 纪录 记录 家书 教程 教材 讲稿 讲义 论文 日记 日志 诗 手册
+    书 书信 通知 文档 文件 文章 小说 信 信件 邮件 游记 指南 周报 资料 作品"""
+)
+# Texts that nothing but the question names are those that were indexed. Other things may be told of in one place.
+_THESE_TEXTS = pattern_of(  # in a folded question
+    rf"\b(?:this|these) (?:[a-z-]+ ){{0,2}}?(?:{_KIND_OF_TEXTS.pattern})\b"
+    r"|(?<![的上里中])这(?:[些几份本篇部套批两三四五六七八九十]|\d)+"
+    rf"[^\W\d_a-z里中对的]{{0,4}}?(?:{_CHINESE_KIND_OF_TEXTS.pattern})"
+)
 SHORTEST_TITLE = 2  # characters
 AUTHOR_WORDS = words("author authors write writer written wrote 作者 谁写 写")
 TEXT_WORDS = words(
@@ -219,7 +207,7 @@ _CHINESE_TEXT_WORDS = _longest_first(
     """总结 概括 概述 概要 概况 摘要 综述 归纳 梗概 大意 全文 全书 全篇 全部 所有 整个 整体 整本 本书 书中 本文 文中 文章 文档
     文件 文本 文献 资料 材料 内容 故事 小说 情节 剧情 经过 结局 结尾 结果 开头 开始 开篇 开端 主题 主旨 主线 主要 中心 核心
     思想 重要 关键 要点 重点 观点 看点 人物 角色 主角 主人公 作者 公司 企业 机构 组织 地点 地方 事件 事情 大事 关系 联系
-    讲述 讲解 讲 说明 说 写 介绍 描述 描写 叙述 涉及 提到 提及 出现 包含 包括 发生 结论 寓意 道理 启示 主张 目录 章节 段落
+    讲述 讲解 讲 说明 说 写 谈论 谈到 谈 介绍 描述 描写 叙述 涉及 提到 提及 出现 包含 包括 发生 结论 寓意 道理 启示 主张 目录 章节 段落
     列出 列举 列 时间线 来龙去脉 简单 简要 简短 简述 简介 话题 议题 信息 记录 笔记 报告 新闻 消息 特点 背景 有关 相关 共同
     方面 概览 份 篇 册 卷 套 批 些
     名字 名称 书 里 文 篇 章 节 回 段 句 话 字 部 事 人 本 名 主 二 三 四 五 六 七 八 九 十 两 有 在 和"""

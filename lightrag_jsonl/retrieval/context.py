@@ -330,15 +330,14 @@ class ContextSelection:
         if not text.strip():
             return None
         path = Outline([Page(chunk.document_id, 1, chunk.text)]).path_at(1, start) if start else ""
+        path_with_title = HEADING_SEPARATOR.join(filter(None, (chunk.title, path)))
         return replace(
             chunk,
             text=text,
             start=chunk.start + start,
             end=chunk.start + start + len(text),
             tokens=count(text),
-            heading=HEADING_SEPARATOR.join(filter(None, (chunk.title, path)))
-            if path
-            else chunk.heading,
+            heading=path_with_title if path else chunk.heading,
         )
 
 

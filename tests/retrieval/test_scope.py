@@ -411,6 +411,8 @@ def test_questions_about_everything(question: str) -> None:
         "What are these sermons about?",
         "What is the gist of this diary?",
         "Summarize these council papers.",
+        "Could you sum up this travel diary?",
+        "What are the most important points of these sermons?",
         "这些家书主要讲了什么？",
         "這幾份備忘錄的主要內容是什麼？",
         "总结一下这些书信",
