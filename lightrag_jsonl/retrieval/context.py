@@ -20,7 +20,7 @@ from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.protocols import Tokenizer
 from lightrag_jsonl.core.sentences import TABLE_ROW, sentence_spans
-from lightrag_jsonl.core.types import HEADING_SEPARATOR, Chunk, Entity, Excerpt, Page, Relation
+from lightrag_jsonl.core.types import Chunk, Entity, Excerpt, Page, Relation
 from lightrag_jsonl.retrieval.context_writer import (
     ContextWriter,
     as_sentences,
@@ -330,14 +330,13 @@ class ContextSelection:
         if not text.strip():
             return None
         path = Outline([Page(chunk.document_id, 1, chunk.text)]).path_at(1, start) if start else ""
-        path_with_title = HEADING_SEPARATOR.join(filter(None, (chunk.title, path)))
         return replace(
             chunk,
             text=text,
             start=chunk.start + start,
             end=chunk.start + start + len(text),
             tokens=count(text),
-            heading=path_with_title if path else chunk.heading,
+            heading=path or chunk.heading,
         )
 
 

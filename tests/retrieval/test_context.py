@@ -342,6 +342,9 @@ def test_a_part_below_another_heading_stands_under_its_own_alone() -> None:
     what = Context(question="Who painted the ferry?", chunks=(whole,), documents={"d": "Notes"})
     context = fitted(what, QueryParam(max_total_tokens=100))
     assert "[1] Notes, Boats:\n" in context.prompt and "Bakers" not in context.prompt
+    titled = replace(whole, text=text.replace("## Boats", "# Notes\n\n## Boats"))
+    prompt = fitted(replace(what, chunks=(titled,)), QueryParam(max_total_tokens=100)).prompt
+    assert "[1] Notes, Boats:\n" in prompt, "the title is said once"
 
 
 @pytest.mark.parametrize(
