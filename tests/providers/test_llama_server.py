@@ -6,12 +6,15 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
+from typing import Any
 
 import jsonschema
 import pytest
 import yaml
 
-from lightrag_jsonl.core.types import Json, Message
+from lightrag_jsonl.core.retrying import retries_of, with_retries
+from lightrag_jsonl.core.types import Completion, Json, Message
 from lightrag_jsonl.providers import OpenAILLM
 from tests import servers
 from tests.conftest import CHECKOUT
@@ -74,6 +77,12 @@ def model(url: str, *, banned: tuple[int, ...] = OVERLONG) -> OpenAILLM:
     return OpenAILLM("tiny", base_url=url, constrain="grounded", extra_body=body)
 
 
+async def complete_records(llm: OpenAILLM, **options: Any) -> Completion:
+    """An answer to the question; llama.cpp may close an idle connection while a request is on its way."""
+    ask = partial(llm.complete_records, QUESTION, **options)
+    return await with_retries(ask, retries=retries_of(llm))
+
+
 async def written_records(llm: OpenAILLM, *, enough: int) -> list[str]:
     """The whole lines of answers, at least so many; a random model often ends within its first record."""
     lines: list[str] = []
@@ -81,8 +90,7 @@ async def written_records(llm: OpenAILLM, *, enough: int) -> list[str]:
         if len(lines) >= enough:
             break
         asked = [
-            llm.complete_records(QUESTION, schema=schema(40), names=NAMES, max_tokens=400)
-            for _ in range(4)
+            complete_records(llm, schema=schema(40), names=NAMES, max_tokens=400) for _ in range(4)
         ]
         for answer in await asyncio.gather(*asked):
             written = [line for line in answer.text.split("\n") if line]
@@ -124,5 +132,5 @@ async def test_the_schemas_of_all_prompts_are_understood(
 
     for one in schemas:
         for names in (None, NAMES):
-            await llm.complete_records(QUESTION, schema=one, names=names, max_tokens=5)
+            await complete_records(llm, schema=one, names=names, max_tokens=5)
     assert len(schemas) >= 12 and not caplog.messages
