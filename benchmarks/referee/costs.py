@@ -42,8 +42,8 @@ def costs(arena: Arena, contestant: str, material: Material) -> Figures:
         "one_more_cpu_ms": round(1000 * one_more["used"]["cpu"], 1),
         "one_more_bytes_written": one_more["used"]["written"],
         "one_more_calls": sum(one_more["asked"]["calls"].values()),
-        "first_context_s": _first_context(reopened),
-        "context_p50_ms": _p50(search["value"]),
+        "first_context_cpu_s": _first_context(reopened),
+        "context_cpu_ms": _p50(search["value"]),
     }
     if "not offered" not in delete:
         figures["delete_cpu_ms"] = round(1000 * delete["used"]["cpu"], 1)
@@ -57,11 +57,11 @@ def _tokens(asked: Mapping[str, Any]) -> int:
 
 
 def _first_context(session: Mapping[str, Any]) -> float:
-    """Seconds from the import of the contestant to its first context, in a new process."""
-    seconds: float = session["opening"]["wall"] + session["steps"][0]["used"]["wall"]
+    """Seconds of CPU from the import of the contestant to its first context, in a new process."""
+    seconds: float = session["opening"]["cpu"] + session["steps"][0]["used"]["cpu"]
     return round(seconds, 2)
 
 
 def _p50(results_by_way: Mapping[str, Sequence[Mapping[str, float]]]) -> float:
     (results,) = results_by_way.values()
-    return round(median([result["milliseconds"] for result in results[2:] or results]), 1)
+    return round(median([result["cpu_ms"] for result in results[2:] or results]), 1)

@@ -15,7 +15,7 @@ TITLES = {
     "en": "Referee: the same graph, vectors and questions",
     "zh": "裁判：同样的图、向量和问题",
 }
-PLOTTED = ("cpu_ms_per_chunk", "bytes_written", "one_more_cpu_ms", "first_context_s")
+PLOTTED = ("cpu_ms_per_chunk", "bytes_written", "one_more_cpu_ms", "first_context_cpu_s")
 
 STYLE = """
 body { font: 15px/1.5 system-ui, "Noto Sans CJK SC", sans-serif; margin: 2rem auto; max-width: 70rem;

@@ -39,13 +39,13 @@ def retrieval(arena: Arena, contestant: str, material: Material) -> Figures:
     ways = {}
     for way, results in full["value"].items():
         scores = _scores(material.questions, results, limited["value"][way], passages)
-        times = [result["milliseconds"] for result in results]
+        times = [result["cpu_ms"] for result in results]
         tokens = [default_tokenizer().count(result["context"]) for result in results]
         ways[way] = {
             "questions": scores,
             "averages": averages(scores),
             "contexts": [result["context"] for result in limited["value"][way]],
-            "p50_ms": round(median(times), 1),
+            "cpu_p50_ms": round(median(times), 1),
             "context_tokens": round(float(np.mean(tokens))),
         }
     return {

@@ -33,8 +33,8 @@ COST_ROWS = (
     Row("delete_cpu_ms", "one document deleted, CPU", "删除一篇：CPU", "ms"),
     Row("delete_bytes_written", "one document deleted, written", "删除一篇：写入", "MB", 1e6),
     Row("delete_calls", "one document deleted, model calls", "删除一篇：模型调用"),
-    Row("first_context_s", "first context, new process", "新进程到首个上下文", "s"),
-    Row("context_p50_ms", "a context, warm", "热检索", "ms"),
+    Row("first_context_cpu_s", "first context, new process, CPU", "新进程到首个上下文：CPU", "s"),
+    Row("context_cpu_ms", "a context, warm, CPU", "热检索：CPU", "ms"),
 )
 FAULT_TITLES: Mapping[str, tuple[str, str]] = {
     "deletion": (
