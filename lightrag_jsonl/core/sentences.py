@@ -87,20 +87,25 @@ _ORDINAL = pattern_of(r"\d(?:st|nd|rd|th)$")  # "on the 21st." ends a sentence
 _DOTTED = pattern_of(r"(?:[^\W\d_]\.)*[^\W\d_]")
 _ENDS_WITH_UNIT = pattern_of(r"(?:[/°][^\W\d_]|\d[^\S\n]?[a-z])$")  # 32 km/h, 5 m, 30 °C
 _TITLES = words(
-    "mr mrs ms messrs mme mlle dr prof st ste sr fr gen col maj capt cpt cmdr adm lt sgt cpl pvt"
-    " rev hon gov sen rep pres supt insp mt ft vs cf viz e.g i.e eg ie ca approx dept univ assn"
-    " bros op ed eds trans"
+    "mr mrs ms messrs mme mlle dr prof st ste sr fr gen col maj capt cpt cmdr adm lt lieut brig sgt cpl pvt"
+    " rev hon gov sen rep pres supt insp cllr ald det atty asst assoc mt ft vs cf viz e.g i.e eg ie ca approx"
+    " dept univ assn bros op ed eds trans"
 )
-_BEFORE_NUMBERS = words(
-    "no nos vol vols fig figs pp sec art eq ch jan feb mar apr jun jul aug sep sept oct nov dec"
+_BEFORE_NUMBERS = words("no fig sec art")  # words, too: "No. Paul stayed."
+_PERHAPS_LAST = words(  # abbreviations that may end a sentence
+    "inc corp co cos ltd llc llp lp plc pte pty bhd sdn jr esq etc incl excl ext tel est max min avg qty govt"
+    " nos vol vols figs pp para paras eq ch ave blvd rd hwy sq bldg apt"
+    " jan feb mar apr jun jul aug sep sept oct nov dec mon tue tues wed thu thur thurs fri"
 )
+_ROMAN_NUMBER = pattern_of(r"[IVXLC]+")
 _NUMBERED = pattern_of(  # what stands before the number at the beginning of a heading or a part
     r"[\s#>*_-]*(?:(?:section|chapter|article|clause|rule|part|step|appendix|lesson|lecture|§)\s+)?",
     re.IGNORECASE,
 )
 _STARTERS = words(
-    "the this that these those he she it they we in on at as but and after before when while his"
-    " her its their there however for from during since although if"
+    "a an the this that these those i you he she it they we my your our his her its their there who what which"
+    " in on at as but and or so after before when while where why how however for from during since although if"
+    " all some both each no not yes then later also"
 )
 
 
@@ -213,7 +218,9 @@ def _narrow_end(text: str, start: int, stop: re.Match[str]) -> int | None:
 
 
 def _is_abbreviation(text: str, start: int, dot: int, word: str) -> bool:
-    """Whether the dot before `word` belongs to an abbreviation, an initial or a list number."""
+    """Whether the dot before `word` belongs to an abbreviation, an initial or a list number; in doubt it does: two
+    sentences quoted as one say nothing false, the second half of one may.
+    """
     earliest = max(start, dot - 26)
     before = _WORD_BEFORE.search(text, max(earliest, text.rfind(" ", earliest, dot) + 1), dot)
     if before is None:
@@ -223,8 +230,12 @@ def _is_abbreviation(text: str, start: int, dot: int, word: str) -> bool:
         return _NUMBERED.fullmatch(text, start, before.start()) is not None
     if token in _TITLES:
         return _ORDINAL.search(text, max(start, dot - 4), dot) is None
+    if word.casefold() in _STARTERS:
+        return False
     if token in _BEFORE_NUMBERS:
-        return word[:1].isdigit()
-    if _DOTTED.fullmatch(token) is None or word.casefold() in _STARTERS:
+        return word[:1].isdigit() or _ROMAN_NUMBER.fullmatch(word) is not None
+    if token in _PERHAPS_LAST:
+        return True
+    if _DOTTED.fullmatch(token) is None:
         return False
     return _ENDS_WITH_UNIT.search(text, max(start, dot - 3), dot) is None

@@ -65,3 +65,34 @@ def test_every_initial_belongs_to_a_name() -> None:
 def test_the_words_of_a_sentence_begin_behind_its_marks(sentence: str, words: str) -> None:
     """Also behind several; what is said, and a mark without words, is none."""
     assert sentence[beginning_of_words(sentence, 0, len(sentence)) :] == words
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "It is not true that Wren Pte. Ltd. Board members approved the loan.",
+        "Nobody but Wren Corp. Legal knew the code.",
+        "Never call Tom Baker Jr. Lucy Baker does that.",
+        "They sell no apples, pears, etc. Shops do.",
+        "It is wrong that Cllr. Mary Hall left on 3 Sept. Members stayed.",
+        "Sec. IV does not apply.",
+    ],
+)
+def test_an_abbreviation_before_a_capital_ends_no_sentence(sentence: str) -> None:
+    """What is behind it, quoted alone, might say the contrary."""
+    assert sentence_spans(sentence) == [(0, len(sentence))]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "He works at Wren Inc.| The firm grew.",
+        "It was in Jan.| Then it rained.",
+        "No.| Paul stayed.",
+    ],
+)
+def test_a_sentence_may_end_with_an_abbreviation(text: str) -> None:
+    """Before a word that opens sentences; and after a word that looks like an abbreviation."""
+    first, second = text.split("|")
+    spans = sentence_spans(first + second)
+    assert spans[0] == (0, len(first))
