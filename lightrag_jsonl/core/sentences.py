@@ -62,6 +62,7 @@ _CLOSERS = pattern_of(rf"(?:[”’」』）)\]】〕》〉»*_]|{_TAG_OR_NOTE})
 _CLOSERS_STRAIGHT = pattern_of(rf"(?:[\"'”’」』）)\]】〕》〉»*_]|{_TAG_OR_NOTE})*")
 _NEXT = pattern_of(r"\s*([\"'“‘«(\[「『《_*]*)(\w*)")
 _HEADING = pattern_of(r"[^\S\n]*#{1,6}\s")
+_HARD_BREAK = "  "  # before the end of a line of Markdown that is not wrapped
 TABLE_ROW = pattern_of(r"[^\S\n]*\|")
 LIST_ITEM = pattern_of(
     r"[^\S\n]*(?:[-*•·●▪]\s|\d{1,3}[.)、]\s?|[（(]?[一二三四五六七八九十]+[)）、]|#{1,6}\s)"
@@ -149,7 +150,10 @@ def _after(closers: re.Pattern[str], text: str, position: int) -> int:
 
 
 def _line_ends(text: str, stop: re.Match[str]) -> bool:
-    before = text[stop.start() - 1 : stop.start()]
+    end_of_line = text[max(0, stop.start() - len(_HARD_BREAK)) : stop.start()]
+    if end_of_line == _HARD_BREAK:
+        return True
+    before = end_of_line.rstrip()[-1:]
     after = text[stop.end() : stop.end() + 1]
     line = text[max(0, stop.start() - _LONGEST_WRAPPED) : stop.start()].rpartition("\n")[2]
     next_line = text[stop.end() : stop.end() + _LONGEST_WRAPPED].partition("\n")[0]
