@@ -85,7 +85,7 @@ class ListedItem:
 class Listing:
     """A list from the records of the graph, as far as the graph knows: entities of `types`, related to the
     entity `of` by `predicates`; or documents, if `documents` is true. `total` counts all items; `items`
-    are the first by name.
+    are the first by name. `unread` counts the passages without records, which may hold more.
     """
 
     items: tuple[ListedItem, ...]
@@ -94,6 +94,7 @@ class Listing:
     of: str = ""
     predicates: tuple[str, ...] = ()
     documents: bool = False
+    unread: int = 0
 
 
 @with_short_repr

@@ -39,6 +39,7 @@ class FixedWords(Struct, frozen=True, kw_only=True):
     communities: str
     listing: str
     listing_of_documents: str
+    listing_unread: str
     lists_need_records: str
     listed_documents: str
     listed_type: str
@@ -80,6 +81,8 @@ class FixedWords(Struct, frozen=True, kw_only=True):
     conflict: str
     as_of: str
     as_of_documents: str
+    undated_sources: str
+    words_not_quoted: str
     since: str
     until: str
     period: str
@@ -92,6 +95,7 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         communities="Communities (entities that belong together, and their passages)",
         listing="List from the graph ({}), {} as far as the graph knows",
         listing_of_documents="Documents, {} in all",
+        listing_unread="; passages without records, which may hold more: {}",
         lists_need_records="Complete lists and numbers need the records of a model (or `insert_records`): this "
         "graph was read by rules.",
         listed_documents="documents",
@@ -131,10 +135,12 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         nothing_found="Nothing with these words was found in the sources.",
         nothing_with="Nothing with “{}” was found in the sources.",
         conflicts="Contradictions",
-        conflict="The sources contradict each other on {}: {} / {}",
+        conflict="The sources differ on {}: {} / {}",
         as_of="As of {}: what did not hold then is left out, as far as the graph knows.",
-        as_of_documents="Later documents are left out (as of {}); what had ended by then is not known without "
-        "the records of a model.",
+        as_of_documents="Documents with a later date are left out (as of {}); what had ended by then is not known "
+        "without the records of a model.",
+        undated_sources="Sources found that have no date, and may be later: {} of {}.",
+        words_not_quoted="None of these sentences has “{}”.",
         since="since {}",
         until="until {}",
         period="{} to {}",
@@ -145,6 +151,7 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         communities="社区（关系紧密的实体，及其原文）",
         listing="图谱列表（{}），据图谱所知共 {} 项",
         listing_of_documents="全部文档，共 {} 篇",
+        listing_unread="；另有 {} 个段落没有记录，可能有遗漏",
         lists_need_records="完整列表和数目需要由模型（或 `insert_records`）提供的记录：本图谱仅由规则抽取。",
         listed_documents="文档",
         listed_type="类型：{}",
@@ -183,9 +190,11 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         nothing_found="资料中没有找到含有这些词的内容。",
         nothing_with="资料中没有找到含有“{}”的内容。",
         conflicts="矛盾之处",
-        conflict="关于“{}”，来源相互矛盾：{} / {}",
+        conflict="关于“{}”，各来源说法不一：{} / {}",
         as_of="截至 {} 的情况：据图谱所知，当时不成立的内容已略去。",
-        as_of_documents="此后的文档已略去（截至 {}）；没有模型提供的记录，无从得知哪些内容当时已经失效。",
+        as_of_documents="日期更晚的文档已略去（截至 {}）；没有模型提供的记录，无从得知哪些内容当时已经失效。",
+        undated_sources="没有日期、因而可能更晚的来源：{1} 份中的 {0} 份。",
+        words_not_quoted="以上句子都不含“{}”。",
         since="{} 起",
         until="至 {} 止",
         period="{} 至 {}",

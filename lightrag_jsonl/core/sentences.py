@@ -100,7 +100,8 @@ _PERHAPS_LAST = words(  # abbreviations that may end a sentence
 )
 _ROMAN_NUMBER = pattern_of(r"[IVXLC]+")
 _NUMBERED = pattern_of(  # what stands before the number at the beginning of a heading or a part
-    r"[\s#>*_-]*(?:(?:section|chapter|article|clause|rule|part|step|appendix|lesson|lecture|§)\s+)?",
+    r"[\s#>*_-]*(?:(?:section|chapter|article|clause|rule|part|step|appendix|lesson|lecture|§)\s+"
+    rf"|[{CJK}]{{1,4}}\s?)?",
     re.IGNORECASE,
 )
 _STARTERS = words(

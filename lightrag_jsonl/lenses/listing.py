@@ -131,11 +131,20 @@ def find_listing(task: SearchTask, question: str, keywords: Keywords) -> Listing
         list_words = _question_words(task, types, question)
     if list_words is None or not (list_words.words or list_words.entity is not None):
         return None
+    unread = _count_unread(task, list_words.entity)
+    is_unread = unread > 0 and reads_when_asked(task.snapshot.settings())
+    has_records = task.snapshot.has_records() and not is_unread
+    listing = _listing_of(task, types, list_words, has_records=has_records)
+    return None if listing is None else replace(listing, unread=unread)
+
+
+def _listing_of(
+    task: SearchTask, types: EntityTypes, list_words: ListWords, *, has_records: bool
+) -> Listing | None:
+    """The list of what some words ask for; without records, of documents alone."""
     is_about_documents = all(word in DOCUMENT_WORDS for word in list_words.words)
-    has_records = task.snapshot.has_records() and not _is_unread(task, list_words.entity)
-    is_known = list_words.entity is None or has_records
     if list_words.words and is_about_documents:
-        if not is_known:
+        if list_words.entity is not None and not has_records:
             return None
         return _documents(task, list_words.entity, list_words.years)
     if list_words.years or not has_records:
@@ -148,19 +157,17 @@ def find_listing(task: SearchTask, question: str, keywords: Keywords) -> Listing
     return None
 
 
-def _is_unread(task: SearchTask, entity: int | None) -> bool:
-    """Whether no model has read some passage that the list should be made from, in an index that is read
-    when it is asked: of the entity, or of all that the filter lets through.
+def _count_unread(task: SearchTask, entity: int | None) -> int:
+    """The number of passages that only rules have read, of those that the list should be made from: of the
+    entity, or of all that the filter lets through.
     """
     snapshot = task.snapshot
-    if not reads_when_asked(snapshot.settings()):
-        return False
     if entity is None:
         unread = column(snapshot.chunks_by_rules())
     else:
         _, chunks = snapshot.graph.chunks_of(column([entity]))
         unread = column(snapshot.chunks_by_rules(rows=distinct_rows(chunks).tolist()))
-    return bool(task.inside("chunk", unread).any())
+    return int(task.inside("chunk", unread).sum())
 
 
 # ── what is asked for ───────────────────────────────────────────────────────────
@@ -430,4 +437,5 @@ def _heading(listing: Listing, words: FixedWords) -> str:
         parts.append(words.listed_related.format(safe_line(listing.of)))
     if listing.documents and not listing.of:
         return words.listing_of_documents.format(listing.total)
-    return words.listing.format(words.comma.join(parts), listing.total)
+    heading = words.listing.format(words.comma.join(parts), listing.total)
+    return heading + (words.listing_unread.format(listing.unread) if listing.unread else "")

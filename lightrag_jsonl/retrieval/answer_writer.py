@@ -55,11 +55,11 @@ class AnswerWriter(Struct, frozen=True, kw_only=True):
         """Whether a model writes the answers."""
         return self.answerer is None and self.client.has_model("answer")
 
-    def notice(self, question: str) -> str:
-        """Who writes the answers, if no model does."""
-        return (
-            self.answerer.notice(question) if isinstance(self.answerer, ExtractiveAnswerer) else ""
-        )
+    def notice(self, context: Context) -> str:
+        """Who selected the sentences of an answer, if no model wrote them; "" for a list from the graph."""
+        if context.listing is not None or not isinstance(self.answerer, ExtractiveAnswerer):
+            return ""
+        return self.answerer.notice(context.question)
 
     async def write(
         self,

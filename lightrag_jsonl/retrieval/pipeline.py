@@ -226,7 +226,7 @@ class QueryPipeline(Struct, frozen=True, kw_only=True):
             invented=cited.invented,
             prompt_numbers=prompt_numbers,
             claims=cited.claims,
-            notice=self.writer.notice(context.question) if cited.citations else "",
+            notice=self.writer.notice(context) if cited.citations else "",
             uncited=cited.uncited,
         )
 

@@ -28,11 +28,20 @@ _LEAST_TERMS = 3  # of a statement; fewer are a heading or "I hope this helps."
 _NO_STATEMENT_ENDS = (":", "：", "?", "？")
 _NO_STATEMENT_BEGINNINGS = (
     *("#", "|", "…"),
-    *[words.parts for words in FIXED_WORDS.values()],
-    *[words.names_mentioned_most for words in FIXED_WORDS.values()],
-    *[words.lists_need_records for words in FIXED_WORDS.values()],
-    *[words.as_of_documents.partition("{}")[0] for words in FIXED_WORDS.values()],
-    *[words.nothing_with.partition("{}")[0] for words in FIXED_WORDS.values()],
+    *[
+        sentence.partition("{")[0]
+        for words in FIXED_WORDS.values()
+        for sentence in (
+            words.parts,
+            words.names_mentioned_most,
+            words.lists_need_records,
+            words.as_of,
+            words.as_of_documents,
+            words.undated_sources,
+            words.words_not_quoted,
+            words.nothing_with,
+        )
+    ],
 )
 _LIST_MARK = pattern_of(r"(?:[-*+•·]|\(?\d{1,3}[.)、]|[（(]?[一二三四五六七八九十]+[)）、])\s*")
 _REFERENCES = pattern_of(  # the heading of a list of sources, which some models add

@@ -407,7 +407,7 @@ def test_an_overview_is_answered_from_the_beginning_to_the_end() -> None:
         and numbers[-1] >= 7
     )
     assert "Not quoted" not in "".join(lines)
-    assert lines[0].startswith("From the beginning")
+    assert lines[0].startswith("Sentences from several places")
     assert answer("总结全书。", overview).startswith("按原文顺序")
 
     short = answer("Summarize it.", replace(overview, response_type="Two sentences"))
@@ -517,7 +517,7 @@ def test_words_of_a_mail_stand_behind_their_sender() -> None:
             "## 校园网多少钱一个月?有额外收费吗？\n\n每月二十八元。",
             "校园网多少钱一个月？",
             "zh",
-            "校园网多少钱一个月? 有额外收费吗？每月二十八元。",
+            "校园网多少钱一个月?有额外收费吗？每月二十八元。",
         ),
         (
             "高分子简史。\n\n1.聚合物的研发与应用\n\n它们用于造船。\n\n2.历史\n\n尼龙出现于1935年。",
@@ -560,3 +560,53 @@ def test_a_heading_at_the_end_of_a_passage_is_not_shown() -> None:
     lines = quoted_lines(answer("Where was the pump made? The repair", given))
 
     assert "Repair" not in "".join(lines)
+
+
+def test_quotes_of_one_passage_stand_behind_their_headings() -> None:
+    """Which of two motions was lost, only the headings may say."""
+    text = (
+        "## Motion 4. A lamp for the pier\n\nThe board does not agree to the lamp.\n\n"
+        "## Motion 3. A lamp for the hall\n\nThe board agrees to the lamp.\n"
+    )
+    lines = quoted_lines(answer("Does the board agree to a lamp?", context(text, facts=False)))
+    assert set(lines) == {
+        "Motion 4. A lamp for the pier: The board does not agree to the lamp. [1]",
+        "Motion 3. A lamp for the hall: The board agrees to the lamp. [1]",
+    }
+    under_one = text.split("## Motion 3")[0]
+    lines = quoted_lines(answer("Does the board agree?", context(under_one, facts=False)))
+    assert lines == ["The board does not agree to the lamp. [1]"]
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "missing"),
+    [
+        ("How much did the oil press cost?", "The oil lamp was bought.", "“press, cost”"),
+        ("灯塔有救生艇吗？", "村里有灯塔。", ""),
+        ("谁修理救生艇？", "村民修理灯塔。", "“修理救生艇”"),
+        ("Who bought the oil lamp?", "The oil lamp was bought.", ""),
+    ],
+)
+def test_words_of_a_question_that_no_quote_has_are_named(
+    question: str, text: str, missing: str
+) -> None:
+    """If they are more than half of it: a quote that shares one common word may be about something else."""
+    language: Language = "en" if question.isascii() else "zh"
+    said = answer(question, context(text, facts=False), language)
+    assert missing in said and (missing != "") == ("None of" in said or "都不含" in said)
+    assert not list(uncited_statements(said))
+
+
+def test_documents_without_a_date_are_not_said_to_be_earlier(tmp_path: Path) -> None:
+    """An answer as of a moment counts the sources that may be later."""
+    with LightRAG(tmp_path) as rag:
+        rag.insert(
+            [
+                Document("Ann signed the lease.", id="undated"),
+                Document("Ann read the lease.", id="dated", date="2017-05-01"),
+                Document("Ann burned the lease.", id="later", date="2021-05-01"),
+            ]
+        )
+        said = rag.query("What did Ann do with the lease?", as_of="2018")
+    assert "may be later: 1 of 2" in said.text and "burned" not in said.text
+    assert not said.uncited

@@ -181,7 +181,7 @@ async def test_an_answer_that_rests_on_a_contradicted_claim_says_so(tmp_path: Pa
         await say(rag, "Zoe", "Office3", "other", date="June 2020")
         answer = await rag.query("Who is the head of Office3?")
         plain = await rag.query("Who is Head4?")
-    assert "The sources contradict each other on Office3, head of" in answer.text
+    assert "The sources differ on Office3, head of" in answer.text
     assert "“Zoe is the head of Office3.” (June 2020) [" in answer.text
     assert "“Head3 is the head of Office3.” (2020) [" in answer.text
     cited = {citation.document_id for citation in answer.citations}
@@ -198,7 +198,7 @@ async def test_a_citation_at_the_very_end_counts(tmp_path: Path) -> None:
         await agree(rag)
         await say(rag, "Zoe", "Office3", "other", date="June 2020")
         answer = await rag.query("Who is the head of Office3?", mode="naive")
-    assert answer.text.startswith("Zoe [1]\n\nThe sources contradict each other on Office3")
+    assert answer.text.startswith("Zoe [1]\n\nThe sources differ on Office3")
 
 
 @pytest.mark.slow

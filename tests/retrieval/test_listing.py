@@ -332,7 +332,9 @@ async def test_what_is_read_when_asked_makes_a_list_once_all_of_it_is_read(tmp_p
 
 
 async def test_beside_what_rules_read_only_records_are_listed(tmp_path: Path) -> None:
-    """An index may have both; documents are counted without records."""
+    """An index may have both, and the list says how many passages may hold more; documents are counted without
+    records.
+    """
     async with index(tmp_path) as rag:
         await rag.insert(
             Document("Mr. Ivo Brack repairs kettles. Mrs. Una Keel sells them.", id="rules")
@@ -342,4 +344,5 @@ async def test_beside_what_rules_read_only_records_are_listed(tmp_path: Path) ->
         people = (await rag.retrieve("How many people are there?")).listing
         documents = (await rag.query("How many documents are there?")).text
     assert people is not None and [item.name for item in people.items] == ["Ada Orne"]
+    assert people.unread == 1
     assert "Documents, 2 in all" in documents

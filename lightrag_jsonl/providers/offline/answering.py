@@ -17,7 +17,7 @@ from lightrag_jsonl.core.names import folded_text
 from lightrag_jsonl.core.numbered_parts import NumberedPart, numbered_parts
 from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.protocols import Embedder
-from lightrag_jsonl.core.question_scope import asks_about_everything
+from lightrag_jsonl.core.question_scope import asks_about_everything, content_words
 from lightrag_jsonl.core.user_code import embed_texts
 from lightrag_jsonl.core.written_dates import days_and_months
 from lightrag_jsonl.providers.offline.dated_quotes import are_of_dates, date_terms
@@ -31,6 +31,7 @@ from lightrag_jsonl.providers.offline.quotes import (
     context_quotes,
     terms_with_characters,
 )
+from lightrag_jsonl.providers.offline.table_rows import colon_of
 
 NEAREST_SENTENCES = 3  # sentences of an answer
 MOST_EMBEDDED = 40  # sentences of the best passages, where none has a word of the question
@@ -124,8 +125,8 @@ def select_answer(question: str, context: Context, language: Language) -> Quoted
     else:
         quotes = defining_first(question, nearest_quotes(question, context, language))
         opening = words.nearest_sentences
-        notes = _notes(question, context, words)
         quotes = quotes[: limit or NEAREST_SENTENCES]
+        notes = _notes(question, context, quotes, words)
     if not quotes and asks_about_everything(question):
         quotes = _beginnings(context)[: limit or NEAREST_SENTENCES]
         opening = words.beginnings
@@ -141,10 +142,21 @@ def _quoted(
     if sentence_limit(context.response_type):
         text = " ".join([f"{quote.line} [{quote.number}]" for quote in quotes])
     else:
-        lines = "\n".join([f"- {quote.line} [{quote.number}]" for quote in quotes])
-        text = "\n\n".join([opening, lines, *notes])
+        lines = [f"- {_with_heading(quote, quotes)} [{quote.number}]" for quote in quotes]
+        text = "\n\n".join([opening, "\n".join(lines), *notes])
     places = [PlacedQuote(quote.chunk_id, quote.start, quote.end) for quote in quotes]
     return QuotedAnswer(text, tuple(places))
+
+
+def _with_heading(quote: Quote, quotes: Sequence[Quote]) -> str:
+    """The line of a quote, behind its heading if another quote of the same passage has another heading: only the
+    headings may tell which of two motions was lost.
+    """
+    line = quote.line
+    headings = {own.heading for own in quotes if own.number == quote.number}
+    if len(headings) < 2 or not quote.heading or line.startswith(quote.heading):
+        return line
+    return quote.heading + colon_of(quote.heading) + line
 
 
 def nearest_quotes(question: str, context: Context, language: Language) -> list[Quote]:
@@ -211,16 +223,37 @@ def _without_parts(question: str, parts: Sequence[NumberedPart]) -> str:
     return question
 
 
-def _notes(question: str, context: Context, words: FixedWords) -> list[str]:
-    """Notes on the limits of a graph without records: the state at a moment, lists and numbers."""
-    if context.has_records:
-        return []
+def _notes(
+    question: str, context: Context, quotes: Sequence[Quote], words: FixedWords
+) -> list[str]:
+    """Notes on the limits of an answer: words of the question that no quote has, the state at a moment, and
+    lists and numbers without records.
+    """
     notes: list[str] = []
+    if missing := _words_not_quoted(question, quotes):
+        notes.append(words.words_not_quoted.format(words.comma.join(missing)))
     if context.as_of:
-        notes.append(words.as_of_documents.format(context.as_of))
-    if asks_for_list(question):
+        note = words.as_of if context.has_records else words.as_of_documents
+        notes.append(note.format(context.as_of))
+        sources = {chunk.document_id for chunk in context.chunks}
+        if undated := sources - context.dates.keys():
+            notes.append(words.undated_sources.format(len(undated), len(sources)))
+    if asks_for_list(question) and not context.has_records:
         notes.append(words.lists_need_records)
     return notes
+
+
+def _words_not_quoted(question: str, quotes: Sequence[Quote]) -> list[str]:
+    """The words of the question that neither the quotes nor the headings above have, if they are more than half
+    of its words.
+    """
+    quoted = frozenset[str]().union(*[quote.terms | quote.setting_terms for quote in quotes])
+    words = content_words(question)
+    terms_by_word = {word: content_terms(word) for word in words}  # several of a Chinese run
+    missing = [
+        word for word, terms in terms_by_word.items() if 2 * len(terms & quoted) < len(terms)
+    ]
+    return missing if 2 * len(missing) > len(words) else []
 
 
 def _beginnings(context: Context) -> list[Quote]:

@@ -23,8 +23,8 @@ CUT_MARK = "…"  # of a long sentence that was cut
 SPEECH = "\"'“‘「『"  # a sentence that begins so needs to be told who speaks
 
 _OPENING_SENTENCE: Mapping[Language, str] = {
-    "en": "From the beginning to the end, in the order of the text:",
-    "zh": "按原文顺序，从头到尾摘录如下：",
+    "en": "Sentences from several places, in the order of the text:",
+    "zh": "按原文顺序，从各处摘录如下：",
 }
 
 

@@ -82,6 +82,12 @@ class Quote(Struct, frozen=True, kw_only=True):
         point = _POINT_NUMBER.sub("", self.text)
         return self.lead.rstrip(":：") + colon_of(self.lead) + point
 
+    @property
+    def heading(self) -> str:
+        """The nearest heading above, or ""."""
+        _, heading, subheading, *_ = [*self.setting.split("\n"), "", ""]
+        return subheading or heading.rpartition(HEADING_SEPARATOR)[2]
+
     def has_name(self, name: str) -> bool:
         """Whether the sentence holds a name, or stands below a heading or a title of mostly the
         name, unlike a chapter's title with many names.
@@ -190,12 +196,13 @@ class _Setting:
     def _takes_heading(self, text: str, start: int, end: int, line: str) -> bool:
         """Whether a sentence is of a heading, which stands above what follows."""
         if start < self._heading_end:  # the second sentence of a heading
-            self._above = f"{self._above} {line}" if _only_asks(line) else self._above
             return True
         is_heading = HEADING.match(text, start) is not None or line == self._title
         if not is_heading and not self._is_subheading(text, start, end, line):
             return False
         self._heading_end = _line_end(text, end)
+        if is_heading:  # whole, also behind the point of "Motion 4."
+            line = citable_line(text[start : self._heading_end])
         self._above = line if _only_asks(line) else ""
         self._above_indent = -1
         self._subheading = "" if is_heading else line
