@@ -10,7 +10,7 @@ import numpy as np
 
 from lightrag_jsonl.core.aio import in_daemon_thread
 from lightrag_jsonl.core.answers import Context, PlacedQuote, QuotedAnswer
-from lightrag_jsonl.core.cjk import FUNCTION_CHARACTERS, is_cjk, is_lone
+from lightrag_jsonl.core.cjk import FUNCTION_CHARACTERS, has_cjk, is_cjk, is_lone
 from lightrag_jsonl.core.languages import FIXED_WORDS, FixedWords, Language, written_in
 from lightrag_jsonl.core.list_questions import asks_for_list
 from lightrag_jsonl.core.names import folded_text
@@ -29,9 +29,9 @@ from lightrag_jsonl.providers.offline.quotes import (
     Quote,
     content_terms,
     context_quotes,
+    led_line,
     terms_with_characters,
 )
-from lightrag_jsonl.providers.offline.table_rows import colon_of
 
 NEAREST_SENTENCES = 3  # sentences of an answer
 MOST_EMBEDDED = 40  # sentences of the best passages, where none has a word of the question
@@ -152,11 +152,10 @@ def _with_heading(quote: Quote, quotes: Sequence[Quote]) -> str:
     """The line of a quote, behind its heading if another quote of the same passage has another heading: only the
     headings may tell which of two motions was lost.
     """
-    line = quote.line
     headings = {own.heading for own in quotes if own.number == quote.number}
-    if len(headings) < 2 or not quote.heading or line.startswith(quote.heading):
-        return line
-    return quote.heading + colon_of(quote.heading) + line
+    if len(headings) < 2 or quote.line.startswith(quote.heading.rstrip(":：")):
+        return quote.line
+    return led_line(quote.heading, quote.line)
 
 
 def nearest_quotes(question: str, context: Context, language: Language) -> list[Quote]:
@@ -245,13 +244,12 @@ def _notes(
 
 def _words_not_quoted(question: str, quotes: Sequence[Quote]) -> list[str]:
     """The words of the question that neither the quotes nor the headings above have, if they are more than half
-    of its words.
+    of its words; runs of Chinese characters, whose words are not known, are none.
     """
     quoted = frozenset[str]().union(*[quote.terms | quote.setting_terms for quote in quotes])
-    words = content_words(question)
-    terms_by_word = {word: content_terms(word) for word in words}  # several of a Chinese run
+    words = [word for word in content_words(question) if not word.isdecimal()]
     missing = [
-        word for word, terms in terms_by_word.items() if 2 * len(terms & quoted) < len(terms)
+        word for word in words if not has_cjk(word) and content_terms(word).isdisjoint(quoted)
     ]
     return missing if 2 * len(missing) > len(words) else []
 

@@ -75,12 +75,7 @@ class Quote(Struct, frozen=True, kw_only=True):
     @property
     def line(self) -> str:
         """The quote for readers, after the lead."""
-        if not self.lead:
-            return self.text
-        if self.lead.endswith(_STATES_NOTHING):
-            return self.lead + ("" if has_cjk(self.lead) else " ") + self.text
-        point = _POINT_NUMBER.sub("", self.text)
-        return self.lead.rstrip(":：") + colon_of(self.lead) + point
+        return led_line(self.lead, self.text) if self.lead else self.text
 
     @property
     def heading(self) -> str:
@@ -101,6 +96,14 @@ class Quote(Struct, frozen=True, kw_only=True):
         return any(
             folded_name in heading and len(heading) <= 2 * len(folded_name) for heading in headings
         )
+
+
+def led_line(lead: str, text: str) -> str:
+    """A text behind what introduces it: a heading, a question, the beginning of a list."""
+    if lead.endswith(_STATES_NOTHING):
+        return lead + ("" if has_cjk(lead) else " ") + text
+    point = _POINT_NUMBER.sub("", text)
+    return lead.rstrip(":：") + colon_of(lead) + point
 
 
 def context_quotes(context: Context) -> list[Quote]:
