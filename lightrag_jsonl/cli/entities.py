@@ -36,6 +36,10 @@ NO_CONFLICTS: Final = (
     'name others, such as --functional "born in" (relations list shows the names);\n'
     "they are found in the records of a model or of insert_records: what was read without a model has none"
 )
+NO_HOMONYMS: Final = (
+    "no name has other years or types in some documents than in others\n"
+    "bearers of one name that do not differ in these are not told apart"
+)
 
 EDIT_FIELDS: Final = ("type", "description", "keywords", "weight", "by", "reason")
 
@@ -147,7 +151,8 @@ def list_entities(
     """List the entities by name."""
     entities = rag.entities.list(search=search, type=entity_type, limit=limit, offset=offset)
     rows = table(entities, "name", "aliases", "type", "description")
-    return CommandOutput(entities, rows or "no entities")
+    notes = _notes_of_page(entities, limit, offset)
+    return CommandOutput(entities, rows or "no entities", notes=notes)
 
 
 @index_command(list_options, name="list", group=relations_group)
@@ -155,7 +160,15 @@ def list_relations(rag: LightRAG, limit: int, offset: int, search: str) -> Comma
     """List the relations, the heaviest first."""
     relations = rag.entities.relations(search=search, limit=limit, offset=offset)
     rows = table(relations, "source", "target", "keywords", "weight", "description")
-    return CommandOutput(relations, rows or "no relations")
+    notes = _notes_of_page(relations, limit, offset)
+    return CommandOutput(relations, rows or "no relations", notes=notes)
+
+
+def _notes_of_page(items: Sequence[object], limit: int, offset: int) -> list[str]:
+    """How to see more than a full page."""
+    if len(items) < limit:
+        return []
+    return [f"{limit:,} at a time: --offset {offset + limit} shows the next, -n another number"]
 
 
 @index_command(
@@ -373,7 +386,7 @@ def list_homonyms(rag: LightRAG, limit: int, separate: str | None) -> CommandOut
         for homonym in homonyms
     ]
     display = table(rows, "name", "score", "bearers", "evidence")
-    return CommandOutput(homonyms, display or "no possible homonyms", notes=notes)
+    return CommandOutput(homonyms, display or NO_HOMONYMS, notes=notes)
 
 
 @index_command(names_argument, models, name="rejoin", group=entities_group)

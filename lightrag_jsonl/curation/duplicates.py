@@ -454,7 +454,7 @@ def _titled(
         best = max(sorted(counts), key=lambda person: counts[person])
         if total and counts[best] >= MAIN_SHARE * total:
             share = counts[best] / total
-            words = f"{share:.0%} of its passages with {stem}"
+            words = f"{counts[best]} of {total} passages with {stem}"
             yield _id_pair(id, best), Evidence("title", words, round(TITLED * share, 4))
 
 
