@@ -14,8 +14,6 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import regex
-
 from lightrag_jsonl.core.errors import ConfigError, required_packages
 from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.protocols import Tokenizer
@@ -146,7 +144,7 @@ def character_boundary(text: str, position: int) -> int:
     return position
 
 
-_CHARACTER = regex.compile(r"\X")
+_CHARACTER = pattern_of(r"\X", module="regex")
 _LONGEST_CHARACTER = 64  # code points
 _SIMPLE = pattern_of("[\n -~\u3000-\u3029\u3400-\u9fff\uff01-\uff60]{2}")  # a boundary is between
 
