@@ -6,7 +6,6 @@ import hashlib
 import logging
 import math
 import os
-import tempfile
 import threading
 from collections import deque
 from collections.abc import Iterator
@@ -196,7 +195,9 @@ def _encoding(name: str) -> "Encoding | None":
 
 def _are_ranks_cached(name: str) -> bool:
     """Whether the file with an encoding's ranks exists in tiktoken's folder."""
-    default = str(Path(tempfile.gettempdir()) / "data-gym-cache")
+    from tempfile import gettempdir
+
+    default = str(Path(gettempdir()) / "data-gym-cache")
     folder = os.environ.get("TIKTOKEN_CACHE_DIR", os.environ.get("DATA_GYM_CACHE_DIR", default))
     file = hashlib.sha1(RANKS_URL.format(name).encode(), usedforsecurity=False).hexdigest()
     return bool(folder) and (Path(folder) / file).exists()
