@@ -6,12 +6,13 @@ import itertools
 import json
 import re
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import Struct, structs
 
 from lightrag_jsonl import AsyncLightRAG, IndexOptions
 from lightrag_jsonl.core.address import as_address
@@ -230,17 +231,18 @@ def _terms(snapshot: Snapshot) -> dict[str, Any]:
 
 
 def filled(value: Any) -> Any:
-    """A dataclass without a field at its default: a field that a test does not set has another value of its type."""
+    """A value without a field at its default: a field that a test does not set has another value of its type."""
+    is_struct = isinstance(value, Struct)
     others = {
         field.name: _other_value(getattr(value, field.name))
-        for field in fields(value)
+        for field in (structs.fields(value) if is_struct else fields(value))
         if getattr(value, field.name) == field.default
         or (
-            field.default_factory is not MISSING
+            callable(field.default_factory)
             and getattr(value, field.name) == field.default_factory()
         )
     }
-    return replace(value, **others)
+    return structs.replace(value, **others) if is_struct else replace(value, **others)
 
 
 def _other_value(default: Any) -> Any:

@@ -2,9 +2,12 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import TypeAlias
+
+import msgspec
+from msgspec import Struct
 
 from lightrag_jsonl.core.options import Selection
 from lightrag_jsonl.core.types import Rejection, Relation
@@ -40,8 +43,7 @@ class SelectedEdge:
     score: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class EdgeSelection:
+class EdgeSelection(Struct, frozen=True):
     """The selected relations, best first, and the model's reasons by pairs of ends.
 
     `method` is the setting for the selection. With `fallback`, rank decided because the model chose
@@ -50,7 +52,7 @@ class EdgeSelection:
 
     method: Selection
     relations: tuple[Relation, ...] = ()
-    reasons: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    reasons: Mapping[tuple[str, str], str] = msgspec.field(default_factory=dict)
     rejections: tuple[Rejection, ...] = ()
     fallback: bool = False
     error: str | None = None

@@ -73,7 +73,9 @@ def cut(text: str, limit: int, *, ending: int = 0) -> str:
 
 def joined_lines(text: str) -> str:
     """A text with single spaces; wrapped lines of Chinese are joined without a space."""
-    return " ".join(_BREAK_IN_CHINESE.sub("", text).split())
+    if "\n" in text:
+        text = _BREAK_IN_CHINESE.sub("", text)
+    return " ".join(text.split())
 
 
 def on_one_line(text: str) -> str:

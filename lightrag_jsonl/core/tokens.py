@@ -6,15 +6,12 @@ import hashlib
 import logging
 import math
 import os
-import tempfile
 import threading
 from collections import deque
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import regex
 
 from lightrag_jsonl.core.errors import ConfigError, required_packages
 from lightrag_jsonl.core.patterns import pattern_of
@@ -146,7 +143,7 @@ def character_boundary(text: str, position: int) -> int:
     return position
 
 
-_CHARACTER = regex.compile(r"\X")
+_CHARACTER = pattern_of(r"\X", module="regex")
 _LONGEST_CHARACTER = 64  # code points
 _SIMPLE = pattern_of("[\n -~\u3000-\u3029\u3400-\u9fff\uff01-\uff60]{2}")  # a boundary is between
 
@@ -198,7 +195,9 @@ def _encoding(name: str) -> "Encoding | None":
 
 def _are_ranks_cached(name: str) -> bool:
     """Whether the file with an encoding's ranks exists in tiktoken's folder."""
-    default = str(Path(tempfile.gettempdir()) / "data-gym-cache")
+    from tempfile import gettempdir
+
+    default = str(Path(gettempdir()) / "data-gym-cache")
     folder = os.environ.get("TIKTOKEN_CACHE_DIR", os.environ.get("DATA_GYM_CACHE_DIR", default))
     file = hashlib.sha1(RANKS_URL.format(name).encode(), usedforsecurity=False).hexdigest()
     return bool(folder) and (Path(folder) / file).exists()

@@ -4,7 +4,7 @@ import random
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -165,7 +165,7 @@ def _wrong_fields(
 
 def _differences(stored: GraphRow, computed: GraphRow) -> list[str]:
     """The names of the different fields, except for description and summary."""
-    names = [field.name for field in fields(stored) if field.name not in WRITTEN_FIELDS]
+    names = [name for name in stored.__struct_fields__ if name not in WRITTEN_FIELDS]
     wrong = [name for name in names if getattr(stored, name) != getattr(computed, name)]
     if abs(stored.created_at - computed.created_at) >= TIME_TOLERANCE:
         wrong.append("created_at")

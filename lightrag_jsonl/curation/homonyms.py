@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 from math import prod
 
+from msgspec import structs
+
 from lightrag_jsonl.core.errors import ConfigError, NotFoundError
 from lightrag_jsonl.core.languages import STATING_NOTHING
 from lightrag_jsonl.core.names import clean_name, name_key
@@ -353,8 +355,8 @@ def _plan_new_names(
     merger.remove(entity_mentions, relation_mentions)
     created = stored_times(view, entity_mentions, relation_mentions)
     merger.add(
-        [replace(row, mention=_renamed(row, new_name)) for row in entity_mentions],
-        [replace(row, mention=_with_new_ends(row, new_name)) for row in relation_mentions],
+        [structs.replace(row, mention=_renamed(row, new_name)) for row in entity_mentions],
+        [structs.replace(row, mention=_with_new_ends(row, new_name)) for row in relation_mentions],
         created,
     )
     return IndexChange(graph=merger.finish(aliases.displays))

@@ -12,7 +12,7 @@ from functools import cached_property
 from itertools import chain
 from typing import TypeAlias
 
-from msgspec import Struct, field
+from msgspec import Struct, field, structs
 
 from lightrag_jsonl.core.cjk import CJK, has_cjk
 from lightrag_jsonl.core.given_names import GIVEN_NAMES
@@ -141,7 +141,7 @@ class DocumentMentions(Struct):
 
 
 def _row_as_written(row: MentionRow[Mention]) -> MentionRow[Mention]:
-    return replace(row, mention=as_written(row), written=()) if row.written else row
+    return structs.replace(row, mention=as_written(row), written=()) if row.written else row
 
 
 def as_written(row: MentionRow[Mention]) -> Mention:
@@ -162,7 +162,7 @@ def _entity_of_bearer(row: EntityMentionRow, bearers: Mapping[str, str]) -> Enti
     if bearer is None:
         return row
     mention = replace(row.mention, name=bearer, aliases=(*row.mention.aliases, written))
-    return replace(row, mention=mention, written=(written,))
+    return structs.replace(row, mention=mention, written=(written,))
 
 
 def _relation_of_bearers(row: RelationMentionRow, bearers: Mapping[str, str]) -> RelationMentionRow:
@@ -170,7 +170,9 @@ def _relation_of_bearers(row: RelationMentionRow, bearers: Mapping[str, str]) ->
     source, target = [bearers.get(name_key(name), name) for name in written]
     if (source, target) == written:
         return row
-    return replace(row, mention=replace(row.mention, source=source, target=target), written=written)
+    return structs.replace(
+        row, mention=replace(row.mention, source=source, target=target), written=written
+    )
 
 
 # ── from names to bearers ───────────────────────────────────────────────────────

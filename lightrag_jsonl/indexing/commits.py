@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeAlias
 
+from msgspec import structs
+
 from lightrag_jsonl.core.aio import Result, in_thread
 from lightrag_jsonl.core.errors import SettingsError
 from lightrag_jsonl.core.telemetry import span
@@ -289,7 +291,7 @@ def _document_change(
 
 def _add_document(change: IndexChange, document: IncomingDocument, ids: NextIds) -> None:
     """Give a new document and the chunks their row ids."""
-    stored_document = replace(document.document, row=ids.documents)
+    stored_document = structs.replace(document.document, row=ids.documents)
     ids.documents += 1
     change.documents.append((stored_document, document.pages))
     for chunk, extraction in zip(document.chunks, document.extractions, strict=True):

@@ -52,7 +52,7 @@ def _commands(endings_by_letter: Mapping[str, str]) -> re.Pattern[str]:
         f"{re.escape(controls[letter])}(?=(?:{endings})(?![A-Za-z]))"
         for letter, endings in endings_by_letter.items()
     ]
-    return re.compile("|".join(parts))
+    return pattern_of("|".join(parts))
 
 
 _COMMON = _commands(_ENDINGS)

@@ -8,7 +8,6 @@ import logging
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from msgspec import Struct
@@ -198,8 +197,7 @@ class CallSlot:
             log.info("the server is overloaded: %d calls at a time from now on", limit.current)
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class WaitingCall:
+class WaitingCall(Struct, frozen=True, order=True):
     """A call waiting for a slot; the smallest is next."""
 
     priority: int

@@ -9,8 +9,6 @@ from concurrent.futures import CancelledError
 from functools import partial, update_wrapper
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, cast
 
-from anyio.from_thread import BlockingPortal, start_blocking_portal
-
 from lightrag_jsonl.core.answers import Answer
 from lightrag_jsonl.core.errors import LightRAGError, StorageError
 from lightrag_jsonl.core.usage import Usage
@@ -22,6 +20,7 @@ from lightrag_jsonl.rag.streams import AsyncAnswerStream
 
 if TYPE_CHECKING:
     import networkx as nx
+    from anyio.from_thread import BlockingPortal
 
 P = ParamSpec("P")
 Twin = TypeVar("Twin")
@@ -33,6 +32,8 @@ class _Loop:
     """A private event loop in a thread; both end with `close`, or with the last reference."""
 
     def __init__(self, location: str) -> None:
+        from anyio.from_thread import start_blocking_portal
+
         self._location = location
         self._process_id = os.getpid()
         self._open: set[object] = set()  # streams, which only this loop may close
@@ -99,8 +100,8 @@ class _Loop:
 
 
 def _end_loop(
-    portal: BlockingPortal,
-    context: contextlib.AbstractContextManager[BlockingPortal],
+    portal: "BlockingPortal",
+    context: "contextlib.AbstractContextManager[BlockingPortal]",
     process_id: int,
 ) -> None:
     """Cancel the running tasks, and end the loop and its thread, which a forked child has not."""

@@ -1,6 +1,5 @@
 """The namespaces of an index for its contents: entities, communities and traces."""
 
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -138,6 +137,8 @@ class Entities:
         names in different spellings are one, types are voted on, descriptions are joined. No model is
         called, so there are no summaries; edits by hand and merges of names of this index do not count.
         """
+        from tempfile import TemporaryDirectory
+
         engine = self._engine
         pending_documents = [
             PendingDocument(
@@ -147,7 +148,7 @@ class Entities:
             )
             for document, records in texts
         ]
-        with tempfile.TemporaryDirectory() as folder:
+        with TemporaryDirectory() as folder:
             scratch = open_engine(
                 folder,
                 llm=NO_MODEL,

@@ -58,13 +58,13 @@ async def select_edges(
         records = await client.jsonl("kg-edge-selection", variables, meter=meter)
     except LLMError as error:
         log.warning("no edges were chosen, rank decides: %s", error)
-        return replace(by_rank, error=str(error) or type(error).__name__)
+        return structs.replace(by_rank, error=str(error) or type(error).__name__)
     reasons_by_id, rejections = resolve_selection(records.result, relations_by_id)
     if not reasons_by_id and not rejections and _has_text_chunks(result):
         return EdgeSelection("llm")
     if not reasons_by_id:
         log.info("the model chose none of %d edges: rank decides", len(relations_by_id))
-        return replace(by_rank, rejections=rejections)
+        return structs.replace(by_rank, rejections=rejections)
     chosen = {relations_by_id[id]: reason for id, reason in reasons_by_id.items()}
     reasons = {
         (relation.source, relation.target): reason for relation, reason in chosen.items() if reason

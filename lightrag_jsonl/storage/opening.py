@@ -3,12 +3,10 @@
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from lightrag_jsonl.core.address import Address, DatabaseURL, IndexGroup
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.storage.sqlite.database import FILE_NAME, SQLiteStore
 from lightrag_jsonl.storage.store import Store
 
 if TYPE_CHECKING:
@@ -21,6 +19,8 @@ def open_store(address: Address, *, create: bool = True) -> Store:
         return _joined_store(address)
     if isinstance(address, DatabaseURL):
         return _postgres()(address, create=create)
+    from lightrag_jsonl.storage.sqlite.database import SQLiteStore
+
     return SQLiteStore(address, create=create)
 
 
@@ -45,12 +45,16 @@ def has_index(address: Address) -> bool:
     if isinstance(address, IndexGroup):
         return True
     if isinstance(address, Path):
+        from lightrag_jsonl.storage.sqlite.database import FILE_NAME
+
         return (address / FILE_NAME).is_file()
     return _postgres().has_index(address)
 
 
 def _joined_store(group: IndexGroup) -> Store:
     """Several indexes as one store, with a temporary one for what questions leave."""
+    from tempfile import TemporaryDirectory
+
     from lightrag_jsonl.storage.joined.store import JoinedStore
 
     with ExitStack() as stack:

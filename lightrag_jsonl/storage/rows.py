@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
+import msgspec
+from msgspec import Struct
+
 from lightrag_jsonl.core import types as t
 from lightrag_jsonl.core.dates import first_day, iso_date
 from lightrag_jsonl.core.front_matter import is_front_matter
@@ -58,8 +61,7 @@ class PendingDocument:
         return f"upload-{self.job}" if self.is_file else self.document.id or ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredJob:
+class StoredJob(Struct, frozen=True, kw_only=True):
     """A job of a server: its state, the bytes that were sent for it, and all of it in JSON."""
 
     id: str
@@ -77,8 +79,7 @@ class DocumentLabel(NamedTuple):
     state: str
 
 
-@dataclass(frozen=True, slots=True)
-class StoredDocument:
+class StoredDocument(Struct, frozen=True):
     """A visible document; `row` is the row id, `content` the digest of the content, `index` the place of the
     index if several are asked as one.
     """
@@ -122,8 +123,7 @@ class StoredChunk(NamedTuple):
     extraction: t.Extraction
 
 
-@dataclass(frozen=True, slots=True)
-class ChunkReport:
+class ChunkReport(Struct, frozen=True):
     """The result of the extraction of a stored chunk; `error` is empty if the text was read to the end."""
 
     row: int
@@ -141,8 +141,7 @@ class ChunkReport:
         return self.state == "failed" or bool(self.error)
 
 
-@dataclass(slots=True)
-class MentionRow(Generic[Mention]):
+class MentionRow(Struct, Generic[Mention]):
     """A stored mention; `position` orders the mentions by document, chunk and text.
 
     `owner` is the row id of the entity or relation. It is None after a person deleted the row or an
@@ -160,8 +159,7 @@ class MentionRow(Generic[Mention]):
     written: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DatedMention:
+class DatedMention(Struct, frozen=True, kw_only=True):
     """The dates of a stored mention's time, by the words of the text."""
 
     id: int
@@ -201,8 +199,7 @@ EntityMentionRow: TypeAlias = MentionRow[t.EntityMention]
 RelationMentionRow: TypeAlias = MentionRow[t.RelationMention]
 
 
-@dataclass(slots=True)
-class EntityRow:
+class EntityRow(Struct):
     """One entity. `names`, `types`, `attributes` (name, value) and `aliases` are votes, counted over
     the `mentions` of the entity, of which `quoted` only quote their chunks.
 
@@ -212,10 +209,10 @@ class EntityRow:
 
     id: int
     key: str
-    names: dict[str, int] = field(default_factory=dict)
-    types: dict[str, int] = field(default_factory=dict)
-    attributes: dict[tuple[str, str], int] = field(default_factory=dict)
-    aliases: dict[str, int] = field(default_factory=dict)
+    names: dict[str, int] = msgspec.field(default_factory=dict)
+    types: dict[str, int] = msgspec.field(default_factory=dict)
+    attributes: dict[tuple[str, str], int] = msgspec.field(default_factory=dict)
+    aliases: dict[str, int] = msgspec.field(default_factory=dict)
     mentions: int = 0
     quoted: int = 0
     description: str = ""
@@ -225,7 +222,7 @@ class EntityRow:
     created_at: float = 0.0
     name: str = ""
     type: str = ""
-    edited: dict[str, Any] = field(default_factory=dict)
+    edited: dict[str, Any] = msgspec.field(default_factory=dict)
 
     def count(self, row: EntityMentionRow, times: int) -> None:
         """Add a mention (`times` 1) or remove it (-1)."""
@@ -263,8 +260,7 @@ class EntityRow:
         )
 
 
-@dataclass(slots=True)
-class RelationRow:
+class RelationRow(Struct):
     """One pair of entities (`low` < `high`, row ids); `weight` is in millionths.
 
     `forward` counts the mentions from low to high, `backward` from high to low; `keywords` and
@@ -276,10 +272,10 @@ class RelationRow:
     id: int
     low: int
     high: int
-    keywords: dict[str, int] = field(default_factory=dict)
-    backward_keywords: dict[str, int] = field(default_factory=dict)
-    low_names: dict[str, int] = field(default_factory=dict)
-    high_names: dict[str, int] = field(default_factory=dict)
+    keywords: dict[str, int] = msgspec.field(default_factory=dict)
+    backward_keywords: dict[str, int] = msgspec.field(default_factory=dict)
+    low_names: dict[str, int] = msgspec.field(default_factory=dict)
+    high_names: dict[str, int] = msgspec.field(default_factory=dict)
     forward: int = 0
     backward: int = 0
     weight: int = 0
@@ -290,7 +286,7 @@ class RelationRow:
     summarized_mentions: int = 0
     created_at: float = 0.0
     reversed: bool = False
-    edited: dict[str, Any] = field(default_factory=dict)
+    edited: dict[str, Any] = msgspec.field(default_factory=dict)
 
     @property
     def ranked_keywords(self) -> list[str]:
@@ -408,8 +404,7 @@ def stored_at(chunk: t.Chunk) -> float:
     return round(chunk.created_at.timestamp(), 6) if chunk.created_at else 0.0
 
 
-@dataclass(slots=True)
-class NextIds:
+class NextIds(Struct):
     """The next free row id of each kind; valid while this is the only writer."""
 
     documents: int = 1
@@ -420,15 +415,14 @@ class NextIds:
     relation_mentions: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Aliases:
+class Aliases(Struct, frozen=True):
     """The merges of names: `links` maps a name key to the key of the target, which may be merged,
     too; `displays` maps keys to the names chosen for display. Names with keys in `apart` are entities of
     their own, no short forms of longer names in documents.
     """
 
-    links: Mapping[str, str] = field(default_factory=dict)
-    displays: Mapping[str, str] = field(default_factory=dict)
+    links: Mapping[str, str] = msgspec.field(default_factory=dict)
+    displays: Mapping[str, str] = msgspec.field(default_factory=dict)
     apart: Set[str] = frozenset()
 
     @property
@@ -443,8 +437,7 @@ class Aliases:
         return targets
 
 
-@dataclass(frozen=True, slots=True)
-class Override:
+class Override(Struct, frozen=True):
     """The values that a person set for an entity or a relation, in the edit with one chunk.
 
     `names` is the name of the entity, or the names of the relation's source and target. An edit
@@ -461,11 +454,10 @@ class Override:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
+class Counts(Struct, frozen=True):
     """The numbers of visible documents by state (waiting ones as "pending"), and of the rest."""
 
-    documents: Mapping[str, int] = field(default_factory=dict)
+    documents: Mapping[str, int] = msgspec.field(default_factory=dict)
     chunks: int = 0
     entities: int = 0
     relations: int = 0

@@ -3,8 +3,9 @@
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from opencc import OpenCC
 
-from lightrag_jsonl.core.cjk import is_cjk, is_lone, simplified
+from lightrag_jsonl.core.cjk import is_cjk, is_lone, simplified, with_simple_characters
 from lightrag_jsonl.core.names import clean_name, folded_text, name_key
 from lightrag_jsonl.core.sentences import first_words, sentence_spans
 from lightrag_jsonl.core.terms import index_terms, search_terms, stem
@@ -202,6 +203,14 @@ def test_simplified_texts_keep_their_length(text: str) -> None:
     """Each traditional character becomes one other, so that offsets stay right; in words as known."""
     assert len(simplified(text)) == len(text)
     assert simplified("乾隆時，衣服乾燥。👻 Ｇhost １２") == "乾隆时，衣服干燥。👻 Ｇhost １２"
+
+
+@pytest.mark.slow  # asks OpenCC for 102,000 characters
+def test_each_traditional_character_is_replaced_as_by_opencc() -> None:
+    """The table in the package is the one of OpenCC."""
+    codes = (*range(0x3400, 0xA000), *range(0x20000, 0x32000))
+    characters = "\n".join(map(chr, codes))
+    assert with_simple_characters(characters) == OpenCC("t2s").convert(characters)
 
 
 @given(st.one_of(ANY, st.text("镭x和钋。 １あ한", max_size=20)))

@@ -16,11 +16,11 @@ ADJACENT = {
 
 
 def problems() -> dict[str, list[str]]:
-    """What is ambiguous, by the pattern's name."""
+    """What is ambiguous, by the pattern's name; patterns of regex have a syntax of their own."""
     return {
         pattern.name: ambiguities(pattern.pattern.pattern, pattern.pattern.flags & ~re.UNICODE)
         for pattern in patterns()
-        if isinstance(pattern.pattern.pattern, str)
+        if isinstance(pattern.pattern, re.Pattern) and isinstance(pattern.pattern.pattern, str)
     }
 
 

@@ -2,7 +2,6 @@
 
 import sqlite3
 from contextlib import closing
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +27,7 @@ UNCHANGED = {  # here: what the samples leave empty, and what is no column or le
 
 def fields_of(kind: Any) -> str:
     """The fields of a class as the columns of which a value is changed."""
-    return " ".join(field.name for field in fields(kind) if field.name not in UNCHANGED[kind])
+    return " ".join(name for name in kind.__match_args__ if name not in UNCHANGED[kind])
 
 
 COLUMNS = {  # of which one value is changed at a time

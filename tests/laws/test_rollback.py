@@ -3,13 +3,13 @@
 import asyncio
 import random
 import tempfile
-from dataclasses import replace
 from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from lightrag_jsonl import AsyncLightRAG
 from lightrag_jsonl.storage.store import Store, write
@@ -107,8 +107,8 @@ async def test_a_rollback_restores_the_order_of_votes(tmp_path: Path) -> None:
         store = rag.engine.store
         with store.view() as snapshot:
             row = next(iter(snapshot.entity_rows().values()))
-        votes = replace(row, names={"Ann": 2, "ANN": 1})
-        votes_in_another_order = replace(row, names={"ANN": 1, "Ann": 2})
+        votes = structs.replace(row, names={"Ann": 2, "ANN": 1})
+        votes_in_another_order = structs.replace(row, names={"ANN": 1, "Ann": 2})
         await write(store, methodcaller("put_graph_rows", "entity", [votes]))
         await rag.admin.snapshot("before")
         before = all_rows(store)

@@ -8,7 +8,6 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from lightrag_jsonl import (
     AsyncLightRAG,
@@ -491,11 +491,11 @@ def test_an_index_without_vectors_of_names_is_asked_beside_one_with_them(
 def test_a_field_of_a_part_is_one_of_the_whole() -> None:
     """A field that a row is given one day must be joined, too; summaries belong to one index."""
     own = {"summary", "summarized_to", "summarized_mentions", "reversed"}
-    entity_row = filled(replace(sample_entities()[0], edited={"type": "person"}))
-    relation_row = filled(replace(sample_relation(), edited={"weight": 5}))
+    entity_row = filled(structs.replace(sample_entities()[0], edited={"type": "person"}))
+    relation_row = filled(structs.replace(sample_relation(), edited={"weight": 5}))
     entities = joined_entity(7, "curie", "Curie", [entity_row, entity_row])
     relations = joined_relation(7, (1, 2), [relation_row, relation_row])
     unset = type(entities)(id=0, key=""), type(relations)(id=0, low=0, high=0)
     for joined, empty in zip((entities, relations), unset, strict=True):
-        names = [item.name for item in fields(joined) if item.name not in own]
+        names = [item.name for item in structs.fields(joined) if item.name not in own]
         assert [name for name in names if getattr(joined, name) == getattr(empty, name)] == []

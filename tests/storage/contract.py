@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from lightrag_jsonl.core import types as t
 from lightrag_jsonl.core.errors import LockedError, StorageError
@@ -275,8 +276,8 @@ class StoreContract:
     def test_every_field_is_read_as_it_was_stored(self, tmp_path: Path) -> None:
         """Of mentions and of merged rows; the samples leave no field at its default."""
         store = self.filled(tmp_path, 1)
-        entity = filled(replace(sample_entities()[0], edited={"type": "人物"}))
-        relation = filled(replace(sample_relation(), edited={"weight": 5}))
+        entity = filled(structs.replace(sample_entities()[0], edited={"type": "人物"}))
+        relation = filled(structs.replace(sample_relation(), edited={"weight": 5}))
         entity_mention = r.MentionRow(1, 1, 1, 1000, FULL_ENTITY, written=("镭元素",))
         relation_mention = r.MentionRow(
             1, 1, 1, 1000, FULL_RELATION, forward=False, written=("居里", "镭元素")
@@ -357,7 +358,7 @@ class StoreContract:
             assert transaction.job_states() == {"waiting": 1, "failed": 1, "done": 1, "running": 1}
             transaction.purge_jobs()
             assert [row.id for row in transaction.newest_jobs()] == ["y", "b", "z"]
-            assert transaction.job("b") == replace(
+            assert transaction.job("b") == structs.replace(
                 job("b", "failed"), record='{"report":{},"id":1}'
             )
             transaction.delete_job("b")
@@ -473,11 +474,13 @@ class StoreContract:
             mentions = transaction.entity_mentions(chunks=[2])
             chunk = r.StoredChunk(2, 1, transaction.chunks([2])[2], 2.0, by_hand)
             transaction.put_chunks([chunk])
-            uncounted = [replace(row, owner=None) for row in mentions]
+            uncounted = [structs.replace(row, owner=None) for row in mentions]
             transaction.put_mentions(uncounted, [])
             transaction.put_overrides({2: OVERRIDE})
-            transaction.put_graph_rows("relation", [replace(sample_relation(), edited=edited)])
-            transaction.put_graph_rows("entity", [replace(sample_entities()[1], name="Ra")])
+            transaction.put_graph_rows(
+                "relation", [structs.replace(sample_relation(), edited=edited)]
+            )
+            transaction.put_graph_rows("entity", [structs.replace(sample_entities()[1], name="Ra")])
         with store.snapshot() as snapshot:
             assert snapshot.edited_chunks() == [2]
             assert [report.extractor for report in snapshot.chunk_reports()] == ["", t.PERSON]
@@ -503,8 +506,8 @@ class StoreContract:
             entities, relations = transaction.entity_mentions(), transaction.relation_mentions()
             transaction.delete_graph_rows("relation", [1])
             transaction.delete_graph_rows("entity", [2])
-            moved = [replace(row, owner=1) for row in entities]
-            transaction.put_mentions(moved, [replace(row, owner=None) for row in relations])
+            moved = [structs.replace(row, owner=1) for row in entities]
+            transaction.put_mentions(moved, [structs.replace(row, owner=None) for row in relations])
             transaction.put_aliases(aliases)
             rays = r.EntityRow(3, "rays", aliases={"Radium": 1})
             transaction.put_graph_rows("entity", [rays])
@@ -541,7 +544,9 @@ class StoreContract:
         store = self.filled(tmp_path, 1)
         with store.transaction() as transaction:
             transaction.put_vectors("entity", {1: (b"new", ROWS[2])})
-            without_relation = [replace(row, owner=None) for row in transaction.relation_mentions()]
+            without_relation = [
+                structs.replace(row, owner=None) for row in transaction.relation_mentions()
+            ]
             transaction.put_mentions([], without_relation)
             transaction.delete_graph_rows("relation", [1])
         with store.snapshot() as snapshot:

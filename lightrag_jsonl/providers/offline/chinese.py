@@ -4,8 +4,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter
 
-import regex
-
 from lightrag_jsonl.core.cjk import has_cjk, simplified
 from lightrag_jsonl.core.options import Tagger
 from lightrag_jsonl.core.patterns import pattern_of
@@ -29,12 +27,13 @@ from lightrag_jsonl.providers.offline.tagging import tagged_words
 
 _WORK_TITLE = pattern_of(r"《([^《》\n]{1,40})(?<![.…])》")  # whole, not 《聚合物的研发与...》
 _LATIN_REST = r"[\p{Latin}\p{N}.+&_'’-]*"
-_LATIN = regex.compile(
+_LATIN = pattern_of(
     rf"(?<![\p{{Latin}}\p{{N}}])(?<![\p{{Latin}}\p{{N}}]_)[a-z]*\p{{Lu}}{_LATIN_REST}"
     r"(?:/[A-Z]{1,3}(?= ?\d)[\d.-]*)?"  # GB/T 19001
-    rf"(?:{WORD_GAP}(?:(?:of|the|and){WORD_GAP})*[\p{{Lu}}\p{{N}}]{_LATIN_REST}){{0,5}}"
+    rf"(?:{WORD_GAP}(?:(?:of|the|and){WORD_GAP})*[\p{{Lu}}\p{{N}}]{_LATIN_REST}){{0,5}}",
+    module="regex",
 )
-_LATIN_WORD_BEHIND = regex.compile(r"\s*\p{Latin}")  # The | long voyage; not Go | 语言
+_LATIN_WORD_BEHIND = pattern_of(r"\s*\p{Latin}", module="regex")  # The | long voyage; not Go | 语言
 # The most frequent surnames of China by number of people, but for those that begin common words (阳光);
 # then surnames of 百家姓 that today hardly begin other words.
 _SURNAMES = frozenset(

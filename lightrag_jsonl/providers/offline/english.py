@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from itertools import pairwise
 
-import regex
 from msgspec import Struct
 
 from lightrag_jsonl.core.given_names import GIVEN_NAMES
@@ -58,19 +57,22 @@ _CAPITALIZED = (  # St. Mr. J.R.R. or a word; letters may be decomposed
 )
 _INNER_WORD = rf"(?:of(?:{WORD_GAP}the)?|for|de|del|des|di|da|du|la|le|von|van|der|bin|&)"
 _ORDINAL = rf"(?<!\b(?i:{'|'.join(sorted(_DATE_WORDS))})\s)\d{{1,3}}(?:st|nd|rd|th)"  # "5th Avenue"
-_CAPITALIZED_NAME = regex.compile(
+_CAPITALIZED_NAME = pattern_of(
     rf"(?<![\p{{L}}\p{{M}}\p{{N}}'’]|{_WORD_LETTER}_)(?:{_ORDINAL}{WORD_GAP})?{_CAPITALIZED}"
-    rf"(?:{WORD_GAP}(?:{_INNER_WORD}{WORD_GAP})?(?:(?:[dl]['’])?{_CAPITALIZED}|\d{{1,4}}\b(?![.,/]\d)))*"
+    rf"(?:{WORD_GAP}(?:{_INNER_WORD}{WORD_GAP})?(?:(?:[dl]['’])?{_CAPITALIZED}|\d{{1,4}}\b(?![.,/]\d)))*",
+    module="regex",
 )
-_ENGLISH_WORD = regex.compile(
-    rf"(?<![\p{{L}}\p{{M}}\p{{N}}'’-])\p{{L}}(?:[\p{{L}}\p{{M}}\p{{N}}'’-]*{_WORD_LETTER})?"
+_ENGLISH_WORD = pattern_of(
+    rf"(?<![\p{{L}}\p{{M}}\p{{N}}'’-])\p{{L}}(?:[\p{{L}}\p{{M}}\p{{N}}'’-]*{_WORD_LETTER})?",
+    module="regex",
 )
 _VISIBLE_RUN = pattern_of(r"\S+")
-_LETTER = regex.compile(r"[\p{L}\p{N}]")
-_OPENING_MARK = regex.compile(
+_LETTER = pattern_of(r"[\p{L}\p{N}]", module="regex")
+_OPENING_MARK = pattern_of(
     r"(?=[\n:|•%>*\[(\"“‘„«])"  # first characters, for speed
     r"(?:[:|•%>*\[(\"“‘„«](?:\s*|[^\w\n]{1,3})(?=\p{Lu})"
-    rf"|\n{OPENING_MARKS.pattern}(?=\p{{Lu}}))"
+    rf"|\n{OPENING_MARKS.pattern}(?=\p{{Lu}}))",
+    module="regex",
 )
 _STRETCH_END = "\n"  # in a list of words: between words that are no neighbours
 

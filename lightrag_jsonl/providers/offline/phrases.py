@@ -1,9 +1,9 @@
 """Phrases: the names in a text, and the title of a text."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
-import regex
 from msgspec import Struct
 
 from lightrag_jsonl.core.patterns import pattern_of
@@ -50,9 +50,7 @@ def without_overlap(phrases: Iterable[Phrase]) -> list[Phrase]:
     return result
 
 
-def without_name_lines(
-    text: str, spans: Spans, name: regex.Pattern[str]
-) -> Iterator[tuple[int, int]]:
+def without_name_lines(text: str, spans: Spans, name: re.Pattern[str]) -> Iterator[tuple[int, int]]:
     """The sentences in parts: each line before the last that holds a name and nothing else or is the row of a
     table, and the rest.
 

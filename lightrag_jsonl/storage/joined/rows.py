@@ -2,11 +2,12 @@
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
+from msgspec import structs
 
 from lightrag_jsonl.core.types import Chunk, chunk_id
 from lightrag_jsonl.storage.graph_index import GraphIndex, GraphRows, distinct_rows
@@ -259,7 +260,7 @@ def _new_ids(views: Sequence[StoreView], names: Sequence[str]) -> list[dict[str,
 def joined_entity(row: int, key: str, display: str, members: Sequence[EntityRow]) -> EntityRow:
     """The entity of all members, in the order of the parts."""
     if len(members) == 1:
-        return replace(members[0], id=row, key=key)
+        return structs.replace(members[0], id=row, key=key)
     entity = EntityRow(id=row, key=key, **_joined_fields(members))
     entity.decide(display)
     return entity
@@ -269,7 +270,7 @@ def joined_relation(row: int, ends: tuple[int, int], members: Sequence[RelationR
     """The relation of all members, whose low ends are the same."""
     low, high = ends
     if len(members) == 1:
-        return replace(members[0], id=row, low=low, high=high)
+        return structs.replace(members[0], id=row, low=low, high=high)
     relation = RelationRow(id=row, low=low, high=high, **_joined_fields(members))
     relation.decide()
     return relation
@@ -278,14 +279,14 @@ def joined_relation(row: int, ends: tuple[int, int], members: Sequence[RelationR
 def _joined_fields(members: Sequence[EntityRow | RelationRow]) -> dict[str, Any]:
     """What several rows say together: votes and numbers are added up; a summary belongs to one index."""
     joined: dict[str, Any] = {}
-    for field in fields(members[0]):
-        values = [getattr(member, field.name) for member in members]
-        if field.name in ONE_INDEX:
+    for name in members[0].__struct_fields__:
+        values = [getattr(member, name) for member in members]
+        if name in ONE_INDEX:
             continue
         if isinstance(values[0], dict):
-            joined[field.name] = _votes(values)
+            joined[name] = _votes(values)
         elif isinstance(values[0], int):
-            joined[field.name] = sum(values)
+            joined[name] = sum(values)
     return {
         **joined,
         "description": _joined_description(members),
@@ -296,7 +297,7 @@ def _joined_fields(members: Sequence[EntityRow | RelationRow]) -> dict[str, Any]
 
 def turned_relation(relation: RelationRow) -> RelationRow:
     """The relation with its low end as the high one."""
-    return replace(
+    return structs.replace(
         relation,
         keywords=relation.backward_keywords,
         backward_keywords=relation.keywords,

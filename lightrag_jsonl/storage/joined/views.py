@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
+from msgspec import structs
 
 from lightrag_jsonl.core.types import (
     Chunk,
@@ -103,7 +104,7 @@ class JoinedReads(StoreView):
         self, ids: Names = None, *, limit: int | None = None, offset: int = 0
     ) -> list[StoredDocument]:
         documents = [
-            replace(
+            structs.replace(
                 document,
                 row=part.joined_rows("document", [document.row])[0],
                 id=part.id(document.id),
@@ -191,7 +192,7 @@ class JoinedReads(StoreView):
 
     def chunk_reports(self, document_ids: Names = None) -> list[ChunkReport]:
         return [
-            replace(
+            structs.replace(
                 report,
                 row=part.joined_rows("chunk", [report.row])[0],
                 chunk_id=part.id(report.chunk_id),
@@ -264,7 +265,7 @@ class JoinedReads(StoreView):
         return self._by_chunk(
             chunks,
             lambda part, own_rows: {
-                row: replace(override, chunk_id=part.id(override.chunk_id))
+                row: structs.replace(override, chunk_id=part.id(override.chunk_id))
                 for row, override in part.view.overrides(own_rows).items()
             },
         )
@@ -554,7 +555,9 @@ def _joined_mentions(
     chunks = part.joined_rows("chunk", [mention.chunk for mention in mentions])
     owners = part.joined_rows(kind, [mention.owner or NO_ROW for mention in mentions])
     return [
-        replace(mention, id=id, chunk=chunk, owner=owner if mention.owner and owner else None)
+        structs.replace(
+            mention, id=id, chunk=chunk, owner=owner if mention.owner and owner else None
+        )
         for mention, id, chunk, owner in zip(mentions, ids, chunks, owners, strict=True)
     ]
 

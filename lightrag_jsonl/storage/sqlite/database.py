@@ -4,10 +4,8 @@ import contextlib
 import os
 import re
 import secrets
-import shutil
 import socket
 import sqlite3
-import tempfile
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
@@ -180,10 +178,12 @@ class SQLiteStore(Store):
         """The folder of a copy: inside the folder of the index, where `vacuum` deletes what a killed
         process left, or among temporary files if the index can only be read.
         """
+        from tempfile import TemporaryDirectory
+
         with contextlib.ExitStack() as stack:
             parent = self._folder
             if self.read_only:
-                parent = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+                parent = Path(stack.enter_context(TemporaryDirectory()))
             folder = parent / f"{COPY_NAME}{secrets.token_hex(8)}"
             stack.callback(_delete_unused_copy, folder)
             stack.enter_context(_copy_lock(folder))
@@ -340,6 +340,8 @@ def _copy_lock(copy: Path) -> "FileLock":
 
 def _delete_unused_copy(copy: Path) -> bool:
     """Delete a temporary copy that no process uses; False if one does."""
+    from shutil import rmtree
+
     from filelock import Timeout
 
     lock = copy.with_suffix(COPY_LOCK)
@@ -347,7 +349,7 @@ def _delete_unused_copy(copy: Path) -> bool:
         lock.unlink()
     try:
         with _copy_lock(copy):
-            shutil.rmtree(copy, ignore_errors=True)
+            rmtree(copy, ignore_errors=True)
     except Timeout:
         return False
     lock.unlink(missing_ok=True)

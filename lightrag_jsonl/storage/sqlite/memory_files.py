@@ -8,7 +8,6 @@ import contextlib
 import json
 import os
 import secrets
-import shutil
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -73,6 +72,8 @@ class MemoryFiles:
         """Save the graph and the vectors, and map the files; None without the room or the right
         to write.
         """
+        from shutil import rmtree
+
         if self._register is None:
             return None
         token = secrets.token_hex(8)
@@ -90,10 +91,10 @@ class MemoryFiles:
                 _sync(path)
             self._register({MEMORY_FILES: f"{token} {generation}"})
         except (OSError, RuntimeError, StorageError):
-            shutil.rmtree(folder, ignore_errors=True)
+            rmtree(folder, ignore_errors=True)
             return None
         for earlier in earlier_folders:  # who has mapped them keeps them until the end
-            shutil.rmtree(earlier, ignore_errors=True)
+            rmtree(earlier, ignore_errors=True)
         return _read_folder(folder, generation)
 
     def damaged(self) -> Iterator[str]:
@@ -111,9 +112,11 @@ class MemoryFiles:
 
     def delete(self) -> None:
         """Delete all files; raises `OSError` where the system keeps mapped files."""
+        from shutil import rmtree
+
         for folder in self._folders():
             with contextlib.suppress(FileNotFoundError):
-                shutil.rmtree(folder)
+                rmtree(folder)
 
     def size(self) -> int:
         """The bytes of all files."""

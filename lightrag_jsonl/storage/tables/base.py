@@ -29,7 +29,9 @@ def json_text(value: object) -> str:
 @cache
 def field_names(kind: Any) -> tuple[str, ...]:
     """The names of the fields of a class, which are those of the columns."""
-    return tuple([field.name for field in fields(kind)])
+    is_struct = issubclass(kind, msgspec.Struct)
+    all_fields: Sequence[Any] = msgspec.structs.fields(kind) if is_struct else fields(kind)
+    return tuple([field.name for field in all_fields])
 
 
 def column_values(row: Any, **columns: Any) -> dict[str, Any]:
