@@ -5,9 +5,10 @@ import shlex
 import shutil
 import sys
 import tempfile
+import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, get_args
 
 import click
 
@@ -15,7 +16,7 @@ from lightrag_jsonl import Answer, LightRAG, Relation
 from lightrag_jsonl.cli.group import CommandOutput, command
 from lightrag_jsonl.cli.options import option
 from lightrag_jsonl.cli.output import one_line, width, wrapped
-from lightrag_jsonl.cli.samples import sample_documents, sample_records
+from lightrag_jsonl.cli.samples import SAMPLES, sample_documents, sample_records
 from lightrag_jsonl.core.answers import source_lines
 from lightrag_jsonl.core.index_reports import Status
 from lightrag_jsonl.core.languages import Language
@@ -30,22 +31,9 @@ Next, query these indexes, or index your own files:
   {command} query -w {english} "Who discovered the electron?"
   {command} query -w {chinese} "班超是谁？"
   {command} insert -w kb FILES"""
-DEMO_QUESTIONS: Final[Mapping[Language, str]] = {
-    "en": "Who helped Lise Meitner to flee from Germany?",
-    "zh": "《大唐西域记》的口述者与哪位国王结为兄弟？",
-}
-SUMMARY_WORDS: Final[Mapping[Language, Mapping[str, str]]] = {
-    "en": {
-        "size": "English: {} articles, {} entities, {} relations, such as",
-        "comma": ", ",
-        "question": "Q: ",
-    },
-    "zh": {
-        "size": "中文：{} 篇文章，{} 个实体，{} 条关系，例如",
-        "comma": "、",
-        "question": "问：",
-    },
-}
+DEMO_WORDS: Final[Mapping[str, Mapping[str, str]]] = tomllib.loads(
+    SAMPLES.joinpath("demo.toml").read_text("utf-8")
+)
 SHOWN_RELATIONS: Final = 3
 
 
@@ -65,7 +53,8 @@ def demo_command(folder: Path | None) -> CommandOutput:
     folder = folder or Path(tempfile.mkdtemp(prefix="lightrag-jsonl-demo-"))
     lines = [INTRODUCTION]
     value: list[dict[str, object]] = []
-    for language, question in DEMO_QUESTIONS.items():
+    for language in get_args(Language):
+        question = DEMO_WORDS[language]["asked"]
         records = sample_records(language)
         with LightRAG(folder / language, language=language, llm="none") as rag:
             for document in sample_documents(language):
@@ -84,7 +73,7 @@ def demo_command(folder: Path | None) -> CommandOutput:
 
 def _tour(language: Language, status: Status, question: str, answer: Answer) -> Iterator[str]:
     """The size of an index, relations found by a question, and the question with the answer."""
-    words = SUMMARY_WORDS[language]
+    words = DEMO_WORDS[language]
     size = words["size"].format(status.chunks, status.entities, status.relations)
     yield f"\n── {size}"
     for relation in _best_known(answer)[:SHOWN_RELATIONS]:

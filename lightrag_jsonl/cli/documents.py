@@ -5,7 +5,7 @@ import itertools
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext, redirect_stdout, suppress
+from contextlib import contextmanager, nullcontext, redirect_stdout, suppress
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -291,10 +291,10 @@ def _single_document(
 
 @contextmanager
 def _connected(address: str) -> Iterator[None]:
-    """A connection to a cluster, before an index is made. Ray reports on stdout, which is for the output."""
-    with ExitStack() as connection:
-        with redirect_stdout(sys.stderr):
-            connection.enter_context(connected_cluster(address))
+    """A connection to a cluster, before an index is made. Ray reports itself, and dead nodes, on stdout,
+    which is for the output of the command.
+    """
+    with redirect_stdout(sys.stderr), connected_cluster(address):
         yield
 
 
@@ -310,17 +310,17 @@ def _insert_on_ray(
     restore_purged: bool,
 ) -> InsertReport:
     rag.run(lambda loop_rag: loop_rag.engine.record_read_mode(read))
-    # Ray reports dead nodes on stdout, which is for the output of the command.
-    with progress_bars(None) as progress, redirect_stdout(sys.stderr):
-        insert = partial(
+    with progress_bars(None) as progress:
+        return rag.run(
             insert_on_ray,
+            sources,
+            address,
             setup=setup,
             shard_characters=shard_characters,
             progress=progress,
             file_limits=file_limits,
             restore_purged=restore_purged,
         )
-        return rag.run(insert, sources, address)
 
 
 @command(upgrade_options, models, limit_options)

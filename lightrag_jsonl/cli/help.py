@@ -1,7 +1,8 @@
 """`help`: a page for a command, or for a topic shared by many commands."""
 
+import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 import click
@@ -24,91 +25,15 @@ from lightrag_jsonl.readers.old_office import OLD_FORMATS
 HELP_COLUMNS: Final = 80
 
 
-@dataclass(frozen=True, slots=True)
-class Topic:
-    """A page of help: the subject, and the options, if it is about some."""
-
-    summary: str
-    text: str
-    options: Option | None = None
-
-
-def _formats_text() -> str:
-    """The formats of files with their suffixes, first those that need no extra."""
-    without_extra = [format for format in FILE_FORMATS if not format.needs_extra]
-    with_extra = [format for format in FILE_FORMATS if format.needs_extra]
-    return f"""\
-Read without an extra:
-{_format_definitions(without_extra)}
-
-With the extra `files` (pip install '.[files]'):
-{_format_definitions(with_extra)}
-
-Also: each file in a {" or ".join(UNPACKERS)}, each line of a .jsonl as a document, all of
-these compressed (.gz), and {", ".join(OLD_FORMATS)} where LibreOffice is installed.
-"""
-
-
-def _format_definitions(formats: Iterable[FileFormat]) -> str:
-    return _definition_list((format.names[0], " ".join(format.suffixes)) for format in formats)
-
-
-def _definition_list(rows: Iterable[tuple[str, str]]) -> str:
-    formatter = click.HelpFormatter(width=HELP_COLUMNS)
-    with formatter.indentation():
-        formatter.write_dl([*rows])
-    return formatter.getvalue().rstrip()
-
-
-TOPICS: Final[Mapping[str, Topic]] = {
-    "models": Topic(
-        summary="which model reads and answers, its address and key",
-        text="""\
-Without a model, language rules read the texts, and answers are quoted from
-them; nothing leaves this machine. Name one to have both written by it:
-
-  lightrag-jsonl insert -w kb --llm gpt-4o-mini notes/          # OpenAI
-  lightrag-jsonl insert -w kb --llm qwen3:8b \\
-      --base-url http://localhost:11434/v1 notes/               # Ollama
-  lightrag-jsonl doctor -w kb --ask            # does everything answer?
-
-The index remembers names, this machine the addresses. Keys come from the
-environment (OPENAI_API_KEY), never from an option. Without an option and a
-remembered name, settings come from LIGHTRAG_JSONL_LLM,
-LIGHTRAG_JSONL_BASE_URL and so on, from ./lightrag-jsonl.toml or from
-~/.config/lightrag-jsonl/config.toml; no key but its own is sent to an address
-in ./lightrag-jsonl.toml. In the page (`serve`), a model can be set and tested.
-""",
-        options=models,
+TOPICS: Final[Mapping[str, Mapping[str, str]]] = tomllib.loads(
+    Path(__file__).with_name("topics.toml").read_text(encoding="utf-8")
+)  # by name, "summary" and "text"
+TOPIC_OPTIONS: Final[Mapping[str, Option]] = {
+    "models": models,
+    "reading": together(
+        reading_options, read_mode, read_chunks, upgrade_options, file_limit_options
     ),
-    "reading": Topic(
-        summary="how texts are cut and read, upgrades, and limits of files",
-        text="""\
-These belong to `insert`, and the index remembers the first group. A file above
-a limit is not read, and named with the reason.
-""",
-        options=together(
-            reading_options, read_mode, read_chunks, upgrade_options, file_limit_options
-        ),
-    ),
-    "limits": Topic(
-        summary="how many calls and tokens a command may use",
-        text="""\
-What was paid for until a limit is kept: the same command goes on from there.
-""",
-        options=limit_options,
-    ),
-    "formats": Topic(summary="kinds of files that are read", text=_formats_text()),
-    "status": Topic(
-        summary="exit statuses, and errors as JSON",
-        text="""\
-Exit status: 0 done; 1 an error; 2 wrong usage of the command line; 3 some of
-the texts could not be read (the with_extra were); 130 interrupted; 141 the output
-was closed. With --json, an error is one JSON object on stderr, {"error":
-{"code", "message"}}; the code is the name of the Python exception, or
-"Interrupted".
-""",
-    ),
+    "limits": limit_options,
 }
 
 
@@ -122,11 +47,11 @@ def help_command(words: tuple[str, ...]) -> CommandOutput:
       lightrag-jsonl help insert
     """
     if len(words) == 1 and words[0] in TOPICS:
-        return CommandOutput(_topic_page(TOPICS[words[0]]))
+        return CommandOutput(_topic_page(words[0]))
     page = _command_page(words)
     if words:
         return CommandOutput(page)
-    topics = _definition_list((f"help {name}", topic.summary) for name, topic in TOPICS.items())
+    topics = _definition_list((f"help {name}", topic["summary"]) for name, topic in TOPICS.items())
     return CommandOutput(f"{page}\n\nTopics:\n{topics}")
 
 
@@ -144,14 +69,38 @@ def _command_page(names: tuple[str, ...]) -> str:
     return chosen.get_help(context)
 
 
-def _topic_page(topic: Topic) -> str:
+def _topic_page(name: str) -> str:
     """The text of a topic, and the options with explanations, also where commands leave them out."""
-    if topic.options is None:
-        return topic.text.rstrip()
-    listed = click.command(cls=click.Command)(topic.options(lambda **parameters: None))
+    text = _formats_text() if name == "formats" else TOPICS[name]["text"]
+    if name not in TOPIC_OPTIONS:
+        return text.rstrip()
+    listed = click.command(cls=click.Command)(TOPIC_OPTIONS[name](lambda **parameters: None))
     records: list[tuple[str, str]] = []
     for parameter in listed.params:
         assert isinstance(parameter, click.Option)
         parameter.hidden = False
         records.append(parameter.get_help_record(click.Context(main)) or ("", ""))
-    return f"{topic.text}\nOptions:\n{_definition_list(records)}"
+    return f"{text}\nOptions:\n{_definition_list(records)}"
+
+
+def _formats_text() -> str:
+    """The formats of files with their suffixes, first those that need no extra."""
+    without_extra = [format for format in FILE_FORMATS if not format.needs_extra]
+    with_extra = [format for format in FILE_FORMATS if format.needs_extra]
+    return TOPICS["formats"]["text"].format(
+        without_extra=_format_definitions(without_extra),
+        with_extra=_format_definitions(with_extra),
+        unpacked=" or ".join(UNPACKERS),
+        old=", ".join(OLD_FORMATS),
+    )
+
+
+def _format_definitions(formats: Iterable[FileFormat]) -> str:
+    return _definition_list((format.names[0], " ".join(format.suffixes)) for format in formats)
+
+
+def _definition_list(rows: Iterable[tuple[str, str]]) -> str:
+    formatter = click.HelpFormatter(width=HELP_COLUMNS)
+    with formatter.indentation():
+        formatter.write_dl([*rows])
+    return formatter.getvalue().rstrip()

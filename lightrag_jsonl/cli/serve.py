@@ -5,7 +5,7 @@ import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
 
@@ -31,10 +31,6 @@ from lightrag_jsonl.providers.header_values import environment_value
 from lightrag_jsonl.providers.settings import Setup, chosen_setting
 from lightrag_jsonl.rag.opening import open_async, open_index
 from lightrag_jsonl.storage.opening import has_index
-
-if TYPE_CHECKING:
-    import uvicorn
-    from starlette.applications import Starlette
 
 SERVER_PACKAGES: Final = ("prometheus_client", "starlette", "uvicorn")
 
@@ -169,30 +165,13 @@ def serve_command(
     open_indexes = Indexes(limits, setup, opener=opener)
     open_indexes.open(addresses)
     app = create_app(open_indexes, access)
-    run_server(_uvicorn_config(app, host, port), opens_page=not no_open and _has_screen())
+    run_server(app, host, port, opens_page=not no_open and _has_screen())
     return CommandOutput(None, "")
 
 
 def _default_addresses() -> tuple[Address, ...]:
     """The index of the user's settings, or else kb."""
     return (as_address(chosen_setting("working_dir", Setup())[0] or "kb"),)
-
-
-def _uvicorn_config(app: "Starlette", host: str, port: int) -> "uvicorn.Config":
-    import uvicorn
-
-    from lightrag_jsonl.server.connections import uvicorn_settings
-
-    return uvicorn.Config(
-        app,
-        host=host,
-        port=port,
-        log_level="info",
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=5,
-        **uvicorn_settings(),
-    )
 
 
 def _check_server_packages() -> None:

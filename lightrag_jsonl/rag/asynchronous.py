@@ -1,7 +1,7 @@
 """AsyncLightRAG: documents in, answers out, and how each answer came about."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -156,71 +156,48 @@ class AsyncLightRAG:
         """Index texts (`str`), files and folders (`Path`) and `Document`s.
 
         Files are read by suffix; `readers` adds functions from bytes to a `Document`, for more
-        suffixes, like ".abc", or in place of packaged readers. The id of a file is the path: an
-        edited file replaces the earlier text. With `sync`, documents of deleted files in the
-        folders are deleted at the end; a folder without any readable file raises `ConfigError`,
-        and nothing is deleted: it may be a disk that is not mounted. With `allow_empty`, all documents
-        of such a folder, or of one that is gone, are deleted. The report then also says what is new, gone and contradicted in the
-        graph. `file_limits` limit the cost of
-        reading one file.
+        suffixes, like ".abc", or in place of packaged readers. The id of a file is the path: an edited
+        file replaces the earlier text. With `sync`, documents of deleted files in the folders are
+        deleted at the end; a folder without any readable file raises `ConfigError`, and nothing is
+        deleted: it may be a disk that is not mounted. With `allow_empty`, all documents of such a
+        folder, or of one that is gone, are deleted. The report then also says what is new, gone and
+        contradicted in the graph. `file_limits` limit the cost of reading one file.
 
         A document with the id and content of an indexed document is skipped; with the id and a new
         content it replaces the indexed document. A text that was purged stays out and is named in the
-        report, unless `restore_purged`. A bar for each stage is shown in a terminal and in
-        a notebook; `progress=False` shows no bar, and a function is called with a `Progress` instead.
+        report, unless `restore_purged`. A bar for each stage is shown in a terminal and in a notebook;
+        `progress=False` shows no bar, and a function is called with a `Progress` instead.
 
         With `read="asked"` no model reads the chunks now: names and neighbours are found by rules, and
         a question has a model read the best chunks that it finds (`QueryParam.read_chunks`). The index
-        remembers this for later inserts and questions; `read="all"` lets a model read each chunk when it is
-        inserted, as a new index does.
+        remembers this for later inserts and questions; `read="all"` lets a model read each chunk when
+        it is inserted, as a new index does.
 
-        An unreadable file or document becomes a failure in the report; a single unreadable file
-        raises `ConfigError`. An error that would stop every further document (a wrong key or address,
-        an unknown model, no answers any more) is raised, with the work until then as its `report`; a
-        limit of calls or tokens is no error, but `stopped` in the report. Like every writing method,
-        raises `LockedError` if another process keeps writing for longer than
-        `IndexOptions.lock_timeout`.
+        An unreadable file or document becomes a failure in the report; a single unreadable file raises
+        `ConfigError`. An error that would stop every further document (a wrong key or address, an
+        unknown model, no answers any more) is raised, with the work until then as its `report`; a limit
+        of calls or tokens is no error, but `stopped` in the report. Like every writing method, raises
+        `LockedError` if another process keeps writing for longer than `IndexOptions.lock_timeout`.
         """
-        await self.engine.record_models()
-        await self.engine.record_read_mode(read)
-        insert = partial(
-            self._insert,
-            allow_empty=allow_empty if sync else None,
-            progress=progress,
-            readers=readers,
-            file_limits=file_limits,
-            restore_purged=restore_purged,
-        )
-        if sync:
-            return await synchronized(self.engine, documents, insert, allow_gone=allow_empty)
-        return await insert(documents)
+        may_be_empty = allow_empty if sync else None
 
-    async def _insert(
-        self,
-        documents: "Given | Iterable[Given]",
-        *,
-        allow_empty: bool | None,
-        progress: ShowProgress,
-        readers: "Readers | None",
-        file_limits: FileLimits | None,
-        restore_purged: bool,
-    ) -> InsertReport:
-        """Index texts, files and folders; what cannot be read is in the report, also in that of an error."""
-        from lightrag_jsonl.indexing.loading import with_unread
-
-        unread: list[UnreadSource] = []
-        pending = self.engine.pending_documents(
-            documents, unread, readers=readers, file_limits=file_limits, allow_empty=allow_empty
-        )
-        try:
-            report = await self.engine.indexing.insert(
+        async def insert_sources(sources: "Given | Iterable[Given]") -> InsertReport:
+            unread: list[UnreadSource] = []
+            pending = self.engine.pending_documents(
+                sources, unread, readers=readers, file_limits=file_limits, allow_empty=may_be_empty
+            )
+            report = self.engine.indexing.insert(
                 pending, progress=progress, restore_purged=restore_purged
             )
-        except LightRAGError as error:
-            if error.report is not None:
-                error.report = with_unread(error.report, unread)
-            raise
-        return with_unread(report, unread)
+            return await _with_unread(report, unread)
+
+        await self.engine.record_models()
+        await self.engine.record_read_mode(read)
+        if sync:
+            return await synchronized(
+                self.engine, documents, insert_sources, allow_gone=allow_empty
+            )
+        return await insert_sources(documents)
 
     async def extract(self, document: Document | str) -> tuple[types.Extraction, ...]:
         """Read a text without indexing it: entities and relations of each chunk, as an insert would
@@ -541,6 +518,20 @@ class AsyncLightRAG:
         if history:
             param = replace(param, conversation_history=tuple(history))
         return param
+
+
+async def _with_unread(
+    report: Awaitable[InsertReport], unread: Sequence["UnreadSource"]
+) -> InsertReport:
+    """The report of an insert, or that of its error, with the sources that could not be read."""
+    from lightrag_jsonl.indexing.loading import with_unread
+
+    try:
+        return with_unread(await report, unread)
+    except LightRAGError as error:
+        if error.report is not None:
+            error.report = with_unread(error.report, unread)
+        raise
 
 
 def checked_texts(texts: Iterable[str]) -> list[str]:

@@ -139,13 +139,6 @@ def blocking(
     return _without_await(method, _Loop.run)
 
 
-def _streaming(
-    method: Callable[Concatenate[AsyncLightRAG, P], AsyncAnswerStream],
-) -> "Callable[Concatenate[Any, P], AnswerStream]":
-    """The method, with a stream for `for` in place of `async for`."""
-    return _without_await(method, lambda loop, job: AnswerStream(loop, job()))
-
-
 def _takes(
     method: Callable[Concatenate[AsyncLightRAG, P], None],
 ) -> Callable[[Callable[..., None]], Callable[Concatenate[Any, P], None]]:
@@ -295,7 +288,7 @@ class LightRAG(_Blocking):
     rejections = blocking(AsyncLightRAG.rejections)
     query = blocking(AsyncLightRAG.query)
     retrieve = blocking(AsyncLightRAG.retrieve)
-    stream = _streaming(AsyncLightRAG.stream)
+    stream = _without_await(AsyncLightRAG.stream, lambda loop, job: AnswerStream(loop, job()))
 
     def run(
         self,

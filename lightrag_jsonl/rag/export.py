@@ -169,15 +169,11 @@ def _cells(fields: Mapping[str, object]) -> dict[str, Any]:
     """The values of a row. A text that a spreadsheet would run as a formula begins with an apostrophe,
     as OWASP advises ("CSV Injection").
     """
-    cells = _xml_values(fields)
+    cells = {name: xml_value(value) for name, value in fields.items()}
     return {
         name: f"'{value}" if isinstance(value, str) and value.startswith(FORMULA_MARKS) else value
         for name, value in cells.items()
     }
-
-
-def _xml_values(fields: Mapping[str, object]) -> dict[str, Any]:
-    return {name: xml_value(value) for name, value in fields.items()}
 
 
 def _nquads(entities: Iterable[Entity], relations: Iterable[Relation]) -> str:

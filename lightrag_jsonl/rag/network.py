@@ -4,7 +4,7 @@ read when they are asked for.
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import datetime
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -48,8 +48,13 @@ def network(
     entity_attributes = _in_blocks(index.entities, read_entities, _node_attributes)
     relation_attributes = _in_blocks(index.all_relations, read_relations, _edge_attributes)
     graph = nx.freeze(nx.Graph())
-    graph._node = _Nodes(names_in_xml, entity_attributes)  # as the views of networkx itself do
-    graph._adj = _Adjacency(index, names_in_xml, relation_attributes)
+    neighbours = lru_cache(VISITED_NODES)(
+        partial(
+            _edges_by_neighbour, index=index, names=names_in_xml, attributes=relation_attributes
+        )
+    )
+    graph._node = _ByName(names_in_xml, entity_attributes)  # as the views of networkx itself do
+    graph._adj = _ByName(names_in_xml, neighbours)
     return graph
 
 
@@ -120,10 +125,14 @@ def _in_blocks(
 
 
 class _ByName(Mapping[str, NamedItem]):
-    """A mapping from the names of entities."""
+    """What is read of an entity by its row id, by the names of entities."""
 
-    def __init__(self, names: Mapping[int, str]) -> None:
+    def __init__(self, names: Mapping[int, str], read: Callable[[int], NamedItem]) -> None:
         self._rows = {name: row for row, name in names.items()}
+        self._read = read
+
+    def __getitem__(self, name: str) -> NamedItem:
+        return self._read(self._rows[name])
 
     def __contains__(self, name: object) -> bool:
         return name in self._rows
@@ -135,48 +144,24 @@ class _ByName(Mapping[str, NamedItem]):
         return len(self._rows)
 
 
-class _Nodes(_ByName[GraphAttributes]):
-    """The attributes of each entity by name."""
-
-    def __init__(
-        self, names: Mapping[int, str], attributes: Callable[[int], GraphAttributes]
-    ) -> None:
-        super().__init__(names)
-        self._attributes = attributes
-
-    def __getitem__(self, name: str) -> GraphAttributes:
-        return self._attributes(self._rows[name])
-
-
-class _Adjacency(_ByName[Mapping[str, "_EdgeAttributes"]]):
-    """The neighbours of each entity by name, and the attributes of the relations to them."""
-
-    def __init__(
-        self,
-        index: GraphIndex,
-        names: Mapping[int, str],
-        attributes: Callable[[int], GraphAttributes],
-    ) -> None:
-        self._index = index
-        self._names = names
-        super().__init__(names)
-        self._attributes = attributes
-        self._neighbours = lru_cache(VISITED_NODES)(self._read_neighbours)
-
-    def __getitem__(self, name: str) -> Mapping[str, "_EdgeAttributes"]:
-        return self._neighbours(self._rows[name])
-
-    def _read_neighbours(self, row: int) -> Mapping[str, "_EdgeAttributes"]:
-        _, relations = self._index.relations_of(np.array([row]))
-        ends = self._index.ends(relations).sum(axis=1) - row
-        weights = self._index.weights(relations)
-        return {
-            self._names[end]: _EdgeAttributes(relation, weight, self._attributes)
-            for end, relation, weight in zip(
-                ends.tolist(), relations.tolist(), weights.tolist(), strict=True
-            )
-            if end in self._names
-        }
+def _edges_by_neighbour(
+    row: int,
+    *,
+    index: GraphIndex,
+    names: Mapping[int, str],
+    attributes: Callable[[int], GraphAttributes],
+) -> Mapping[str, "_EdgeAttributes"]:
+    """The neighbours of an entity by name, with the attributes of the relations to them."""
+    _, relations = index.relations_of(np.array([row]))
+    ends = index.ends(relations).sum(axis=1) - row
+    weights = index.weights(relations)
+    return {
+        names[end]: _EdgeAttributes(relation, weight, attributes)
+        for end, relation, weight in zip(
+            ends.tolist(), relations.tolist(), weights.tolist(), strict=True
+        )
+        if end in names
+    }
 
 
 class _EdgeAttributes(Mapping[str, Any]):

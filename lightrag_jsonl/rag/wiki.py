@@ -7,6 +7,7 @@ storing.
 """
 
 import re
+import tomllib
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -58,42 +59,9 @@ _NOT_IN_FILES = pattern_of(
 )  # of Windows and of Obsidian's links
 _MARKDOWN = pattern_of(r"[\\`*_\[\]<>#$~|]|(?<==)=|^(?:[-+]|\d+[.)])(?=\s)", re.MULTILINE)
 _NOT_IN_LINKS = pattern_of(r"[\s()<>\\%]")
-
-
-_WIKI_WORDS: Mapping[Language, Mapping[str, str]] = {
-    "en": {
-        "entities": "Entities",
-        "relations": "Relations",
-        "together": "Mentioned together with",
-        "communities": "Communities",
-        "parts": "Parts",
-        "documents": "Documents",
-        "attributes": "Attributes",
-        "community": "community",
-        "document": "document",
-        "marked": " — (!) {}",
-        "page": ", page {}",
-        "characters": ", characters {}–{}",
-        "quote": ": “{}”",
-        "separator": ", ",
-    },
-    "zh": {
-        "entities": "实体",
-        "relations": "关系",
-        "together": "共同出现",
-        "communities": "社区",
-        "parts": "组成部分",
-        "documents": "文档",
-        "attributes": "属性",
-        "community": "社区",
-        "document": "文档",
-        "marked": " —— (!) {}",
-        "page": "，第 {} 页",
-        "characters": "，第 {}–{} 字",
-        "quote": "：“{}”",
-        "separator": "、",
-    },
-}
+WIKI_WORDS: Mapping[str, Mapping[str, str]] = tomllib.loads(
+    Path(__file__).with_name("wiki_words.toml").read_text(encoding="utf-8")
+)
 
 
 def wiki_pages(
@@ -184,7 +152,7 @@ class _Wiki:
             relations_by_name[relation.target].append(number)
         entity_mentions = _by_owner(view.entity_mentions())
         return cls(
-            words=_WIKI_WORDS[language],
+            words=WIKI_WORDS[language],
             entities={entity.name: entity for entity in entities},
             entity_mentions={
                 entity.name: entity_mentions[row] for row, entity in entity_rows.items()
@@ -267,16 +235,14 @@ class _Wiki:
         title = community.title
         if report := community.report:
             title = report.title
-            chunks = self._report_chunks(community)
+            chunks = self._present_chunks(community.chunk_ids)
             summary = [
                 self._with_nearest(sentence, chunks, page)
                 for sentence in _sentences(report.summary)
             ]
             page.lines += [" ".join(summary), ""]
             for finding in report.findings:
-                chunks = [
-                    self.chunks_by_id[id] for id in finding.chunk_ids if id in self.chunks_by_id
-                ]
+                chunks = self._present_chunks(finding.chunk_ids)
                 page.lines.append(f"- {self._with_nearest(finding.text, chunks, page)}")
             page.lines.append("")
         entities: list[str] = []
@@ -389,10 +355,9 @@ class _Wiki:
         rows = dict.fromkeys([row.chunk for row in mentions])
         return [self.chunks[row] for row in rows][:MOST_PASSAGES]
 
-    def _report_chunks(self, community: Community) -> list[Chunk]:
-        """The passages of a community, which its report was written from."""
-        ids = [id for id in community.chunk_ids if id in self.chunks_by_id]
-        return [self.chunks_by_id[id] for id in ids]
+    def _present_chunks(self, ids: Iterable[str]) -> list[Chunk]:
+        """The passages with these ids that the index still has."""
+        return [self.chunks_by_id[id] for id in ids if id in self.chunks_by_id]
 
     def _entity_link(self, name: str) -> str:
         return _link(name, f"../{self.entity_paths[name]}")

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.patterns import pattern_of
@@ -13,15 +12,7 @@ MANIFEST = ".wiki.json"  # the pages of the last export with their digests
 _PAGE_PATH = pattern_of(r"(?:(?:entities|communities|documents)/[^/\\]+|index)\.md")
 
 
-class WikiChanges(NamedTuple):
-    """The numbers of written, deleted and unchanged pages of an export."""
-
-    written: int
-    deleted: int
-    unchanged: int
-
-
-def write_wiki(folder: Path, pages: Mapping[str, str]) -> WikiChanges:
+def write_wiki(folder: Path, pages: Mapping[str, str]) -> None:
     """Write the pages into a folder: changed pages are written, former pages deleted.
 
     Files of other origin stay; `ConfigError` where such a file is in the way of a page. An export that
@@ -42,14 +33,13 @@ def write_wiki(folder: Path, pages: Mapping[str, str]) -> WikiChanges:
     for path in changed:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         _replace(folder, path, pages[path])
-    deleted = [path for path in former if path not in digests]
-    for path in deleted:
-        (folder / path).unlink(missing_ok=True)
+    for path in former:
+        if path not in digests:
+            (folder / path).unlink(missing_ok=True)
     for part in ("entities", "communities", "documents"):
         if (folder / part).is_dir() and not any((folder / part).iterdir()):
             (folder / part).rmdir()
     _write_manifest(folder, digests)
-    return WikiChanges(len(changed), len(deleted), len(digests) - len(changed))
 
 
 def _write_manifest(folder: Path, digests: Mapping[str, str]) -> None:

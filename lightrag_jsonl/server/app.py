@@ -19,13 +19,14 @@ from lightrag_jsonl import __version__
 from lightrag_jsonl.server.agents import answer_agent, protocol_app
 from lightrag_jsonl.server.dify_api import DIFY_ROUTES
 from lightrag_jsonl.server.indexes import Index, Indexes
-from lightrag_jsonl.server.metrics import METRICS_MEDIA, IndexSizes
+from lightrag_jsonl.server.metrics import METRICS_MEDIA
 from lightrag_jsonl.server.ollama_api import OLLAMA_ROUTES
 from lightrag_jsonl.server.openai_api import OPENAI_ROUTES
 from lightrag_jsonl.server.openapi import describe
 from lightrag_jsonl.server.rest import REST_ROUTES
 from lightrag_jsonl.server.routing import Call, Route, crash, http_error, starlette_route
 from lightrag_jsonl.server.security import LOOPBACK, Access, Guard
+from lightrag_jsonl.storage.rows import Counts
 from lightrag_jsonl.storage.store import read
 from lightrag_jsonl.tracing.page import source_hashes
 
@@ -45,20 +46,13 @@ async def get_health(call: Call) -> dict[str, str]:
 async def get_metrics(call: Call) -> Response:
     """Counters and sizes, for Prometheus."""
     indexes = call.indexes
-    sizes = {name: await _sizes(index) for name, index in indexes.by_name.items()}
-    text = indexes.metrics.render(sizes, indexes.in_flight)
+    sizes: dict[str, Counts] = {}
+    jobs: dict[str, dict[str, int]] = {}
+    for name, index in indexes.by_name.items():
+        sizes[name] = await read(index.rag.engine.store, lambda view: view.counts())
+        jobs[name] = await index.jobs.states()
+    text = indexes.metrics.render(sizes, jobs, indexes.in_flight)
     return PlainTextResponse(text, media_type=METRICS_MEDIA)
-
-
-async def _sizes(index: Index) -> IndexSizes:
-    counts = await read(index.rag.engine.store, lambda view: view.counts())
-    return IndexSizes(
-        jobs=await index.jobs.states(),
-        documents=counts.documents,
-        chunks=counts.chunks,
-        entities=counts.entities,
-        relations=counts.relations,
-    )
 
 
 async def get_openapi(call: Call) -> dict[str, Any]:

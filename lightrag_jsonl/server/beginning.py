@@ -5,14 +5,16 @@ are offered.
 """
 
 import re
+import tomllib
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
 
 from lightrag_jsonl.core.display import without_bullets
-from lightrag_jsonl.core.languages import Language, known_language
+from lightrag_jsonl.core.languages import known_language
 from lightrag_jsonl.core.modes import Mode
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.options import QueryParam
@@ -34,22 +36,9 @@ TRIED: Final = 5  # names and relations for which a question is tried
 SUMMARY_TOKENS: Final = 4_000  # of the overview that the sentences are taken from
 LONGEST_QUOTED_SENTENCE: Final = 320  # characters; a longer one is a table or a list
 PERSON_TYPES: Final = ("person", "人物")
-
-
-QUESTION_WORDS: Final[Mapping[Language, Mapping[str, str]]] = {
-    "en": {
-        "whole": "What is this about?",
-        "person": "Who is {}?",
-        "name": "What do the documents say about {}?",
-        "relation": "What do {} and {} have to do with each other?",
-    },
-    "zh": {
-        "whole": "这些资料主要讲什么？",
-        "person": "{}是谁？",
-        "name": "关于{}，资料里是怎么说的？",
-        "relation": "{}和{}有什么关系？",
-    },
-}
+QUESTION_WORDS: Final[Mapping[str, Mapping[str, str]]] = tomllib.loads(
+    Path(__file__).with_name("beginning_words.toml").read_text(encoding="utf-8")
+)
 
 
 class QuotedSentence(Struct):

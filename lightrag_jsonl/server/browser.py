@@ -7,6 +7,9 @@ import webbrowser
 from typing import Any, Final
 
 import uvicorn
+from starlette.applications import Starlette
+
+from lightrag_jsonl.server.connections import uvicorn_settings
 
 START_FAILED: Final = 3  # the exit status of uvicorn
 EVERY_ADDRESS: Final = ("0.0.0.0", "::", "")
@@ -29,8 +32,18 @@ def page_address(host: str, port: int) -> str:
     return f"http://[{name}]:{port}/" if ":" in name else f"http://{name}:{port}/"
 
 
-def run_server(config: uvicorn.Config, *, opens_page: bool) -> None:
+def run_server(app: Starlette, host: str, port: int, *, opens_page: bool) -> None:
     """Answer until the process is told to end; the exit status says whether the start failed."""
+    config = uvicorn.Config(
+        app,
+        host=host,
+        port=port,
+        log_level="info",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=5,
+        **uvicorn_settings(),
+    )
     server = PageServer(config) if opens_page else uvicorn.Server(config)
     with contextlib.suppress(KeyboardInterrupt):  # uvicorn has closed the indexes
         server.run()

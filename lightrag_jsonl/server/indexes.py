@@ -93,7 +93,6 @@ class Index:
         )
         self.agents: Starlette | None = None  # answers programs that act on a person's behalf
         self._running: dict[bytes, SharedStream[QuestionEvent]] = {}
-        self._directory: tuple[int, dict[str, EntityLine]] = (-1, {})
         self._results: dict[str, tuple[int, Any]] = {}  # of `once`, with their generations
 
     def ask(
@@ -141,21 +140,9 @@ class Index:
 
     async def directory(self) -> dict[str, EntityLine]:
         """All entities by the key of the name, the most connected first."""
-
-        def load(snapshot: Snapshot) -> tuple[int, dict[str, EntityLine]]:
-            if self._directory[0] == snapshot.generation:
-                return self._directory
-            degrees = snapshot.graph.degrees(snapshot.graph.entities).tolist()
-            degree_by_id = dict(zip(snapshot.graph.entities.tolist(), degrees, strict=True))
-            lines = [
-                (row.key, EntityLine(name=row.name, type=row.type, degree=degree_by_id[row.id]))
-                for row in snapshot.entity_rows().values()
-            ]
-            lines.sort(key=lambda item: (-item[1].degree, item[0]))
-            return snapshot.generation, dict(lines)
-
-        self._directory = await search(self.rag.engine.store, load)
-        return self._directory[1]
+        return await self.once(
+            "directory", lambda: search(self.rag.engine.store, _entities_by_degree)
+        )
 
     async def once(self, name: str, work: Callable[[], Awaitable[WorkResult]]) -> WorkResult:
         """The result of work that reads the whole index, done once for each state of the index."""
@@ -181,6 +168,17 @@ class Index:
         """Close the index, and release the lock of the server."""
         await self.rag.close()
         self._lock.close()
+
+
+def _entities_by_degree(snapshot: Snapshot) -> dict[str, EntityLine]:
+    degrees = snapshot.graph.degrees(snapshot.graph.entities).tolist()
+    degree_by_id = dict(zip(snapshot.graph.entities.tolist(), degrees, strict=True))
+    lines = [
+        (row.key, EntityLine(name=row.name, type=row.type, degree=degree_by_id[row.id]))
+        for row in snapshot.entity_rows().values()
+    ]
+    lines.sort(key=lambda item: (-item[1].degree, item[0]))
+    return dict(lines)
 
 
 @dataclass

@@ -17,6 +17,7 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import partial
 from typing import IO, Any, Final, Literal, TypeAlias
 
 import msgspec
@@ -212,24 +213,22 @@ class JobQueue:
 
     # ── asking ──────────────────────────────────────────────────────────────────
 
-    async def check_room(self) -> None:
-        """`Busy` while too many jobs wait, or too many bytes."""
-        await read(self._store, self._check_room)
-
-    def _check_room(self, view: StoreView, size: int = 0) -> None:
+    def _check_room(self, view: StoreView, size: int = 0) -> int:
+        """The bytes that wait; `Busy` while too many jobs wait, or too many bytes."""
         states = view.job_states()
         count = states.get("waiting", 0) + states.get("running", 0)
         if count >= self._most_jobs:
             raise Busy(f"{counted(count, 'jobs')} in the queue: try again later", QUEUE_SECONDS)
-        if view.job_bytes() + size > self._most_bytes:
+        stored = view.job_bytes()
+        if stored + size > self._most_bytes:
             count += states.get("failed", 0)
             raise Busy(NO_ROOM.format(jobs=counted(count, "jobs")), QUEUE_SECONDS)
+        return stored
 
     @contextlib.asynccontextmanager
     async def new_content(self) -> AsyncIterator[JobContent]:
         """A place for the body of a request, removed at the end of the block."""
-        await self.check_room()
-        stored = await read(self._store, lambda view: view.job_bytes())
+        stored = await read(self._store, self._check_room)
 
         def claim(size: int) -> None:
             if stored + self._incoming + size > self._most_bytes:
@@ -317,12 +316,9 @@ class JobQueue:
         job = await self.get(id)
         if job.state != "failed":
             raise ConfigError(f"only a failed job can be tried again; this job is {job.state}")
-        job.state = "waiting"
-        job.attempts = 0
-        job.ended_at = None
-        job.error = ""
-        job.progress = {}
-        job.report = {}
+        job = Job(
+            id=id, kind=job.kind, created_at=job.created_at, details=job.details, size=job.size
+        )
 
         def put(transaction: Transaction) -> None:
             self._check_room(transaction)
@@ -428,15 +424,7 @@ class JobQueue:
         """Note that a job runs, unless ended meanwhile."""
         job.state = "running"
         job.attempts += 1
-
-        def begin(transaction: Transaction) -> bool:
-            row = transaction.job_to_change(job.id)
-            if row is None or row.state not in ("waiting", "running"):
-                return False
-            transaction.put_job(job.stored())
-            return True
-
-        return await self._write(begin)
+        return await self._write(partial(_store_unless_ended, job))
 
     async def _next_soon(self) -> Job | None:
         """The next job, waiting or added within `IDLE_SECONDS`."""
@@ -479,17 +467,10 @@ class JobQueue:
             return
         while not job.ended:
             await asyncio.sleep(LOOK_SECONDS)
-
-            def note(transaction: Transaction) -> bool:
-                row = transaction.job_to_change(job.id)
-                if row is None or row.state not in ("waiting", "running"):
-                    return False
-                if not job.ended:
-                    transaction.put_job(job.stored())
-                return True
-
             try:
-                is_wanted = await write(self._store, note, durable=False)
+                is_wanted = await write(
+                    self._store, partial(_store_unless_ended, job), durable=False
+                )
             except StorageError as error:
                 log.warning("the progress of a job is not stored: %s", error)
                 continue
@@ -545,6 +526,16 @@ class JobQueue:
             except (LockedError, UnavailableError) as error:
                 log.warning("the state of a job is not stored yet: %s", error)
                 await asyncio.sleep(BLOCKED_NOTE_SECONDS)
+
+
+def _store_unless_ended(job: Job, transaction: Transaction) -> bool:
+    """Store the state of a job that has not ended; returns whether it has not been ended by another server."""
+    row = transaction.job_to_change(job.id)
+    if row is None or row.state not in ("waiting", "running"):
+        return False
+    if not job.ended:
+        transaction.put_job(job.stored())
+    return True
 
 
 async def _send(stream: asyncio.StreamWriter, message: object) -> None:

@@ -1,27 +1,16 @@
 """The metrics of a server, for Prometheus."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, generate_latest
 
 from lightrag_jsonl.core.usage import Usage
+from lightrag_jsonl.storage.rows import Counts
 
 METRICS_MEDIA: Final = "text/plain; version=0.0.4"
 LATENCY_BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
-
-
-@dataclass(frozen=True, kw_only=True)
-class IndexSizes:
-    """The sizes of an index; jobs and documents by state."""
-
-    jobs: Mapping[str, int]
-    documents: Mapping[str, int]
-    chunks: int
-    entities: int
-    relations: int
 
 
 class Metrics:
@@ -76,17 +65,22 @@ class Metrics:
         self._model_tokens.labels(index=index, kind="output").inc(usage.output_tokens)
         self._model_tokens.labels(index=index, kind="cached").inc(usage.cached_tokens)
 
-    def render(self, sizes: Mapping[str, IndexSizes], questions_in_flight: int) -> bytes:
-        """All metrics as text, with the sizes of the indexes by name."""
+    def render(
+        self,
+        sizes: Mapping[str, Counts],
+        jobs: Mapping[str, Mapping[str, int]],
+        questions_in_flight: int,
+    ) -> bytes:
+        """All metrics as text, with the sizes of the indexes, and their jobs by state, by name."""
         self._in_flight.set(questions_in_flight)
         self._jobs.clear()
         self._documents.clear()
-        for index, size in sizes.items():
-            _set_states(self._jobs, index, size.jobs)
-            _set_states(self._documents, index, size.documents)
-            self._chunks.labels(index=index).set(size.chunks)
-            self._entities.labels(index=index).set(size.entities)
-            self._relations.labels(index=index).set(size.relations)
+        for index, counts in sizes.items():
+            _set_states(self._jobs, index, jobs[index])
+            _set_states(self._documents, index, counts.documents)
+            self._chunks.labels(index=index).set(counts.chunks)
+            self._entities.labels(index=index).set(counts.entities)
+            self._relations.labels(index=index).set(counts.relations)
         return generate_latest(self._registry)
 
 

@@ -20,15 +20,12 @@ def posted_documents(body: bytes) -> Iterator[Document]:
 
     A single document at a time is in memory, beside the text of the body.
     """
-    for number, value in enumerate(_values(_text_of(body))):
-        yield document_from(value, where=f"documents[{number}]")
-
-
-def _text_of(body: bytes) -> str:
     try:
-        return body.decode("utf-8")
+        text = body.decode("utf-8")
     except UnicodeDecodeError as error:
         raise ConfigError(f"the body is not UTF-8: {error}") from error
+    for number, value in enumerate(_values(text)):
+        yield document_from(value, where=f"documents[{number}]")
 
 
 def _values(text: str) -> Iterator[Json]:
@@ -40,7 +37,10 @@ def _values(text: str) -> Iterator[Json]:
     position = beginning.end()
     separator = ","
     while separator == ",":
-        value, position = _value_at(text, position, decoder)
+        try:
+            value, position = decoder.raw_decode(text, position)
+        except (ValueError, RecursionError) as error:
+            raise ConfigError(f"invalid JSON in the body: {error}") from error
         yield value
         match = VALUE_SEPARATOR.match(text, position)
         if match is None:
@@ -49,13 +49,6 @@ def _values(text: str) -> Iterator[Json]:
         position = match.end()
     if not BODY_END.match(text, position):
         raise ConfigError(f"{EXPECTED_BODY}; there is more at character {position}")
-
-
-def _value_at(text: str, position: int, decoder: json.JSONDecoder) -> tuple[Json, int]:
-    try:
-        return decoder.raw_decode(text, position)
-    except (ValueError, RecursionError) as error:
-        raise ConfigError(f"invalid JSON in the body: {error}") from error
 
 
 def _refuse_constant(name: str) -> Never:

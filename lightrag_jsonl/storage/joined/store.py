@@ -211,7 +211,6 @@ class JoinedSnapshot(Snapshot, JoinedReads):
         self._views = self._snapshots = snapshots
         self._index_names = names
         self._state = lambda views: state
-        self._chunks = state.rows["chunk"]
         self._pool = pool
 
     def search_terms(
