@@ -11,6 +11,7 @@ from lightrag_jsonl.core.dates import (
     CHINESE_NUMBER,
     ENGLISH_MONTHS,
     ERAS,
+    MONTHS,
     days_later,
     half_width,
     iso_date,
@@ -83,9 +84,10 @@ class _Rules(Struct, frozen=True, kw_only=True):
     no_date: re.Pattern[str]
 
 
+_FULL_MONTHS = "|".join(MONTHS)
 _HINT = pattern_of(  # of casefolded texts: four times as fast as a pattern that ignores case
     r"\b(?:ad\b|today|yesterday|ago\b|(?:last|this|next)\s"
-    r"|(?:january|february|march|april|may|june|july|august|september|october|november|december)\b)"
+    rf"|(?:{_FULL_MONTHS.casefold()})\b)"
     r"|\d{4}|[年月今昨]"
 )
 
@@ -98,9 +100,6 @@ def _may_hold_dates(text: str) -> bool:
 # ── English ─────────────────────────────────────────────────────────────────────
 
 _NUMBER_WORDS = tuple([word for word, value in ENGLISH_NUMBERS.items() if 1 <= value <= 12])
-_FULL_MONTHS = (
-    "January|February|March|April|May|June|July|August|September|October|November|December"
-)
 _NO_NUMBER_BEFORE = r"(?<![\d.,$€£¥#№-])(?<!\w)"
 _ENGLISH_DATE = pattern_of(
     rf"{_NO_NUMBER_BEFORE}(?:"

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from lightrag_jsonl.core.cjk import CJK, has_cjk
-from lightrag_jsonl.core.dates import ENGLISH_MONTHS, half_width
+from lightrag_jsonl.core.dates import ENGLISH_MONTHS, MONTH_BEGINNINGS, MONTHS, half_width
 from lightrag_jsonl.core.number_words import (
     CHINESE_MULTIPLIERS,
     ENGLISH_NUMBERS,
@@ -56,10 +56,6 @@ class ClaimFact(Struct, frozen=True, kw_only=True):
 # ── numbers ─────────────────────────────────────────────────────────────────────
 
 _UNIT_PATTERN = "|".join(re.escape(unit) for unit in sorted(UNITS, key=len, reverse=True))
-_MONTHS_IN_FULL = (
-    *("January", "February", "March", "April", "May", "June", "July"),
-    *("August", "September", "October", "November", "December"),
-)
 _WORD_NUMBER = "|".join([*ENGLISH_NUMBERS, *ENGLISH_MULTIPLIERS])
 _CHINESE_NUMERAL = "零〇一二两三四五六七八九十百千万亿"
 _COUNTING_CHARACTERS = "个名人位只条件天日号年月岁次倍种项家台辆座间所部本份张支股句元吨克米公点分秒小周级层届章节度成万亿余多"
@@ -90,7 +86,7 @@ _WORD_LETTERS = pattern_of("[a-z]+")
 _VALUE_WORDS = frozenset(
     [
         *(*ENGLISH_NUMBERS, *ENGLISH_MULTIPLIERS, *FRACTIONS),
-        *[month.lower() for month in _MONTHS_IN_FULL],
+        *[month.lower() for month in MONTHS],
     ]
 )
 _PIECE_BORDER = pattern_of(r"\n|(?<=[.!?][\s])(?=[A-Z])|(?<=[。！？])")
@@ -142,15 +138,7 @@ def _clock_facts(text: str) -> Iterator[ClaimFact]:
             hour = int(match["hour24"])
             minute = int(match["minute24"])
         minutes = 60.0 * hour + minute
-        yield ClaimFact(
-            kind="number",
-            start=match.start(),
-            end=match.end(),
-            text=match[0].strip(),
-            number=minutes,
-            plain=minutes,
-            measure="clock",
-        )
+        yield _number_fact(match, minutes, "clock")
 
 
 def _fraction_facts(text: str) -> Iterator[ClaimFact]:
@@ -165,16 +153,22 @@ def _fraction_facts(text: str) -> Iterator[ClaimFact]:
             value = chinese_number(match["above"]) / max(chinese_number(match["below"]), 1)
         else:
             value = 0.5
-        yield ClaimFact(
-            kind="number",
-            start=match.start(),
-            end=match.end(),
-            text=match[0].strip(),
-            number=value,
-            plain=value,
-            measure="share",
-            is_rounded=_is_rounded(text, match.start()),
-        )
+        yield _number_fact(match, value, "share", is_rounded=_is_rounded(text, match.start()))
+
+
+def _number_fact(
+    match: re.Match[str], number: float, measure: str, *, is_rounded: bool = False
+) -> ClaimFact:
+    return ClaimFact(
+        kind="number",
+        start=match.start(),
+        end=match.end(),
+        text=match[0].strip(),
+        number=number,
+        plain=number,
+        measure=measure,
+        is_rounded=is_rounded,
+    )
 
 
 def _is_rounded(text: str, start: int) -> bool:
@@ -246,8 +240,7 @@ _DATES = tuple(
         rf"(?<![\w$€£¥.,-])(?P<year>(?:1[0-9]|20)\d{{2}})(?![\w%]|[.,]\d| (?:{_UNIT_PATTERN})(?![A-Za-z]))",
     )
 )
-_MONTH_BEGINNINGS = [month[:3].lower() for month in _MONTHS_IN_FULL]
-_LONE_MONTH = pattern_of(rf"\b(?P<month>{'|'.join(_MONTHS_IN_FULL)})\b")
+_LONE_MONTH = pattern_of(rf"\b(?P<month>{'|'.join(MONTHS)})\b")
 
 
 def _part_of_quantity(text: str | None) -> int:
@@ -255,8 +248,8 @@ def _part_of_quantity(text: str | None) -> int:
         return 0
     if text.isdecimal():
         return int(text)
-    if text[:3].lower() in _MONTH_BEGINNINGS:
-        return _MONTH_BEGINNINGS.index(text[:3].lower()) + 1
+    if text[:3].lower() in MONTH_BEGINNINGS:
+        return MONTH_BEGINNINGS.index(text[:3].lower()) + 1
     if text.isascii():
         *tens, ordinal = re.split(r"[\s-]", text.lower())
         return int(_english_number(" ".join(tens))) + ENGLISH_ORDINALS[ordinal]
