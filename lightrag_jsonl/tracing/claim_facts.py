@@ -4,7 +4,7 @@ The word lists are closed classes of a language (numerals, units, negations, hed
 """
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
@@ -51,6 +51,11 @@ class ClaimFact(Struct, frozen=True, kw_only=True):
     counted: str = ""
     is_rounded: bool = False
     date: tuple[int, int, int] = (0, 0, 0)
+
+
+def overlaps(start: int, end: int, facts: Iterable[ClaimFact]) -> bool:
+    """Whether a fact shares a character with a span."""
+    return any(start < fact.end and fact.start < end for fact in facts)
 
 
 # ── numbers ─────────────────────────────────────────────────────────────────────
@@ -175,15 +180,13 @@ def _is_rounded(text: str, start: int) -> bool:
     return _ROUNDED.search(text, max(0, start - 16), start) is not None
 
 
-def _plain_number_facts(text: str, taken: Collection[tuple[int, int]]) -> Iterator[ClaimFact]:
+def _plain_number_facts(text: str, others: Collection[ClaimFact]) -> Iterator[ClaimFact]:
     """Numbers with their units."""
     for match in _WRITTEN_NUMBER.finditer(text):
         group = "digits" if match["digits"] else "words" if match["words"] else "cjk"
         start = match.start(group)
         end = match.end()
-        if any(start < taken_end and taken_start < end for taken_start, taken_end in taken):
-            continue
-        if _is_no_number(text, match):
+        if overlaps(start, end, others) or _is_no_number(text, match):
             continue
         unit = (match["unit"] or "").strip(" -–)）").lower() or (match["currency"] or "").lower()
         measure, factor = UNITS.get(unit, ("", 1.0))
@@ -261,7 +264,7 @@ def _date_facts(text: str) -> list[ClaimFact]:
     facts: list[ClaimFact] = []
     for pattern in (*_DATES, _LONE_MONTH):
         for match in pattern.finditer(text):
-            if any(match.start() < fact.end and fact.start < match.end() for fact in facts):
+            if overlaps(*match.span(), facts):
                 continue
             groups = match.groupdict()
             date = (
@@ -356,16 +359,12 @@ def _begins_sentence(text: str, start: int) -> bool:
     return before[-1] in _BEFORE_SENTENCES if before else start <= _NEAR_START
 
 
-def _is_in_chinese(text: str, end: int) -> bool:
-    """Whether Chinese follows a word, whose capital then does not come from the start of a sentence."""
-    return has_cjk(text[end : end + 2])
-
-
 def _begins_no_name(text: str, run: list[re.Match[str]], is_known: Callable[[str], bool]) -> bool:
     """Whether the first word of a run is no name, or only begins a sentence."""
     if is_no_name(run[0][0]):
         return True
-    if not _begins_sentence(text, run[0].start()) or _is_in_chinese(text, run[-1].end()):
+    is_in_chinese = has_cjk(text[run[-1].end() : run[-1].end() + 2])  # which knows no capitals
+    if is_in_chinese or not _begins_sentence(text, run[0].start()):
         return False
     return not is_known(run[0][0].lower().rstrip(".").removesuffix("'s").removesuffix("’s"))
 
@@ -392,9 +391,8 @@ def value_facts(text: str) -> tuple[ClaimFact, ...]:
     plain = half_width(text)
     dates = _date_facts(plain)
     special = [*_clock_facts(plain), *_fraction_facts(plain)]
-    special = [fact for fact in special if not _overlaps(fact, dates)]
-    taken = [(fact.start, fact.end) for fact in (*dates, *special)]
-    numbers = _plain_number_facts(plain, taken)
+    special = [fact for fact in special if not overlaps(fact.start, fact.end, dates)]
+    numbers = _plain_number_facts(plain, [*dates, *special])
     return tuple(sorted([*dates, *special, *numbers], key=lambda fact: fact.start))
 
 
@@ -408,10 +406,6 @@ def _may_have_values(text: str) -> bool:
 def values_in_passage(text: str) -> list[ClaimFact]:
     """The numbers and dates of a long text; their places are not those of the text."""
     return [value for piece in _PIECE_BORDER.split(text) for value in value_facts(piece)]
-
-
-def _overlaps(fact: ClaimFact, dates: Collection[ClaimFact]) -> bool:
-    return any(fact.start < date.end and date.start < fact.end for date in dates)
 
 
 def name_facts(text: str, is_known: Callable[[str], bool]) -> list[ClaimFact]:
@@ -472,7 +466,8 @@ def polarity(text: str, operators: frozenset[str] = NEGATIONS) -> Polarity:
     found_operators: list[Operator] = []
     changed_places: set[int] = set()
     for place, (start, end, word) in enumerate(tokens):
-        scope = _scope(tokens, place) if _is_operator(text, start, word, operators) else None
+        is_month = word == "may" and text[start] != "m"
+        scope = _scope(tokens, place) if word in operators and not is_month else None
         if scope is None:
             continue
         operator = Operator(
@@ -489,10 +484,6 @@ def polarity(text: str, operators: frozenset[str] = NEGATIONS) -> Polarity:
         if place not in changed_places and _is_content_word(word)
     ]
     return Polarity(operators=tuple(found_operators), affirmed=frozenset(affirmed))
-
-
-def _is_operator(text: str, start: int, word: str, operators: Collection[str]) -> bool:
-    return word in operators and (word != "may" or text[start] == "m")
 
 
 def _scope(tokens: Sequence[tuple[int, int, str]], place: int) -> list[int] | None:
