@@ -180,13 +180,13 @@ def _is_rounded(text: str, start: int) -> bool:
     return _ROUNDED.search(text, max(0, start - 16), start) is not None
 
 
-def _plain_number_facts(text: str, others: Collection[ClaimFact]) -> Iterator[ClaimFact]:
-    """Numbers with their units."""
+def _plain_number_facts(text: str, special: Collection[ClaimFact]) -> Iterator[ClaimFact]:
+    """Numbers with their units, but for dates, times and shares, the `special` ones."""
     for match in _WRITTEN_NUMBER.finditer(text):
         group = "digits" if match["digits"] else "words" if match["words"] else "cjk"
         start = match.start(group)
         end = match.end()
-        if overlaps(start, end, others) or _is_no_number(text, match):
+        if overlaps(start, end, special) or _is_no_number(text, match):
             continue
         unit = (match["unit"] or "").strip(" -–)）").lower() or (match["currency"] or "").lower()
         measure, factor = UNITS.get(unit, ("", 1.0))

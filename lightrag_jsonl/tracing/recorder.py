@@ -5,7 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from lightrag_jsonl.core.answers import Answer, Context, Keywords, Reading
 from lightrag_jsonl.core.edges import Edge, EdgeSelection, SelectedEdge, candidate_edges
@@ -13,7 +13,7 @@ from lightrag_jsonl.core.errors import StorageError
 from lightrag_jsonl.core.modes import MODES
 from lightrag_jsonl.core.observer import QueryObserver
 from lightrag_jsonl.core.text import on_one_line
-from lightrag_jsonl.core.types import Chunk, Kind, Relation, TraceSummary
+from lightrag_jsonl.core.types import Chunk, Relation, TraceSummary
 from lightrag_jsonl.llm.client import UsageMeter
 from lightrag_jsonl.storage.store import Store, read, write
 from lightrag_jsonl.storage.views import Transaction
@@ -208,22 +208,31 @@ async def replay(answer: Answer, recorder: Recorder) -> None:
 def numbered_items(context: Context, edges: Mapping[tuple[str, str], Edge]) -> list[PromptItem]:
     """The items of a context, numbered as in the prompt; a relation has the id of the edge."""
     items: list[PromptItem] = []
-
-    def add(kind: Kind, id: str, label: str, chunk_ids: tuple[str, ...], **details: Any) -> None:
-        items.append(PromptItem(len(items) + 1, kind, id, label, chunk_ids, **details))
-
     for chunk in context.chunks:
         title = context.documents.get(chunk.document_id, chunk.document_id)
-        add("chunk", chunk.id, title, (chunk.id,), start=chunk.start, end=chunk.end)
+        items.append(
+            PromptItem(
+                len(items) + 1,
+                "chunk",
+                chunk.id,
+                title,
+                (chunk.id,),
+                start=chunk.start,
+                end=chunk.end,
+            )
+        )
     for entity in context.entities:
+        name = entity.name
         text = on_one_line(entity.description)
-        add("entity", entity.name, entity.name, entity.chunk_ids, text=text)
+        items.append(PromptItem(len(items) + 1, "entity", name, name, entity.chunk_ids, text))
     for relation in context.relations:
         edge = edges.get((relation.source, relation.target))
+        id = edge.id if edge else ""
         label = f"{relation.source} — {relation.predicate} → {relation.target}"
         text = on_one_line(relation.description)
-        add("relation", edge.id if edge else "", label, relation.chunk_ids, text=text)
+        items.append(PromptItem(len(items) + 1, "relation", id, label, relation.chunk_ids, text))
     for listed in context.listing.items if context.listing else ():
         id = listed.chunk_id if listed.kind == "chunk" else listed.name
-        add(listed.kind, id, listed.name, (listed.chunk_id,))
+        chunk_ids = (listed.chunk_id,)
+        items.append(PromptItem(len(items) + 1, listed.kind, id, listed.name, chunk_ids))
     return items
