@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from lightrag_jsonl.core.errors import ConfigError
@@ -146,7 +146,7 @@ def as_address(address: AddressArgument) -> Address:
         )
     if graph not in GRAPHS:
         raise ConfigError(f"?graph={graph!r} must be one of {', '.join(GRAPHS)}")
-    limits = {
+    limits: dict[str, Any] = {
         name: _limit(name, value) for name, value in own.items() if name not in ("index", "graph")
     }
     passwords = [login.partition(":")[2], *(value for name, value in query if name in SECRETS)]
@@ -156,11 +156,7 @@ def as_address(address: AddressArgument) -> Address:
         whole=_url(url, query, url.netloc),
         without_password=_url(url, public, login.partition(":")[0] + at + host),
         graph=graph,
-        limits=ConnectionLimits(
-            pool_size=int(limits.get("pool_size", ConnectionLimits.pool_size)),
-            lock_timeout=limits.get("lock_timeout", ConnectionLimits.lock_timeout),
-            statement_timeout=limits.get("statement_timeout", ConnectionLimits.statement_timeout),
-        ),
+        limits=ConnectionLimits(**limits),
         parameters=tuple([name for name, _ in for_libpq]),
         passwords=tuple([form for text in passwords for form in (text, unquote(text)) if text]),
     )
@@ -206,7 +202,8 @@ def _limit(name: str, value: str) -> float:
             raise ConfigError(
                 f"?pool_size={value!r} must be a whole number of connections from 1 to 1000"
             )
-    elif not 0 <= number <= LONGEST_TIMEOUT:
+        return int(number)
+    if not 0 <= number <= LONGEST_TIMEOUT:
         raise ConfigError(f"?{name}={value!r} must be a number of seconds, or 0 for no limit")
     return number
 

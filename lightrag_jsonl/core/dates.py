@@ -18,10 +18,12 @@ ENGLISH_MONTHS = r"(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)[a-z
 CHINESE_NUMBER = "[〇零一二三四五六七八九十廿卅百\\d]"
 ERAS = "|".join(sorted(FIRST_YEARS, key=len, reverse=True))
 
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_MONTH_NAMES = frozenset(
-    name.casefold() for name in [*calendar.month_name, *calendar.month_abbr, "sept"] if name
+MONTHS = (
+    *("January", "February", "March", "April", "May", "June", "July"),
+    *("August", "September", "October", "November", "December"),
 )
+MONTH_BEGINNINGS = [month[:3].casefold() for month in MONTHS]
+_MONTH_NAMES = frozenset([*map(str.casefold, MONTHS), *MONTH_BEGINNINGS, "sept"])
 CHINESE_DIGITS = "〇一二三四五六七八九"
 _ASCII_DIGITS = {ord("０") + digit: str(digit) for digit in range(10)} | {ord("零"): "〇"}
 _ORDINAL_ENDING = r"(?:st|nd|rd|th)?"
@@ -118,10 +120,12 @@ def era_year(era: str, year: str) -> str:
 
 
 def _month_number(text: str) -> int:
-    place = text[:3].casefold()
-    if place not in _MONTHS:
+    beginning = text[:3].casefold()
+    if beginning not in MONTH_BEGINNINGS:
         return _number(text)
-    return _MONTHS.index(place) + 1 if text.rstrip(".").casefold() in _MONTH_NAMES else 0
+    return (
+        MONTH_BEGINNINGS.index(beginning) + 1 if text.rstrip(".").casefold() in _MONTH_NAMES else 0
+    )
 
 
 def _number(text: str) -> int:

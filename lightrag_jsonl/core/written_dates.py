@@ -11,6 +11,7 @@ from lightrag_jsonl.core.dates import (
     CHINESE_NUMBER,
     ENGLISH_MONTHS,
     ERAS,
+    MONTHS,
     days_later,
     half_width,
     iso_date,
@@ -83,9 +84,10 @@ class _Rules(Struct, frozen=True, kw_only=True):
     no_date: re.Pattern[str]
 
 
+_FULL_MONTHS = "|".join(MONTHS)
 _HINT = pattern_of(  # of casefolded texts: four times as fast as a pattern that ignores case
     r"\b(?:ad\b|today|yesterday|ago\b|(?:last|this|next)\s"
-    r"|(?:january|february|march|april|may|june|july|august|september|october|november|december)\b)"
+    rf"|(?:{_FULL_MONTHS.casefold()})\b)"
     r"|\d{4}|[年月今昨]"
 )
 
@@ -98,9 +100,6 @@ def _may_hold_dates(text: str) -> bool:
 # ── English ─────────────────────────────────────────────────────────────────────
 
 _NUMBER_WORDS = tuple([word for word, value in ENGLISH_NUMBERS.items() if 1 <= value <= 12])
-_FULL_MONTHS = (
-    "January|February|March|April|May|June|July|August|September|October|November|December"
-)
 _NO_NUMBER_BEFORE = r"(?<![\d.,$€£¥#№-])(?<!\w)"
 _ENGLISH_DATE = pattern_of(
     rf"{_NO_NUMBER_BEFORE}(?:"
@@ -197,17 +196,10 @@ _ENGLISH = _Rules(
 # ── Chinese ─────────────────────────────────────────────────────────────────────
 
 _TIME_STEPS = {  # from the date of a text, in years or months
+    **dict.fromkeys(("去", "上", "上个"), -1),
+    **dict.fromkeys(("今", "本", "当", "这个"), 0),
+    **dict.fromkeys(("明", "下", "下个"), 1),
     "前": -2,
-    "去": -1,
-    "上": -1,
-    "上个": -1,
-    "今": 0,
-    "本": 0,
-    "当": 0,
-    "这个": 0,
-    "明": 1,
-    "下": 1,
-    "下个": 1,
 }
 _DAY = rf"(?:(?P<day>{CHINESE_NUMBER}{{1,3}})[日号])?"
 _RANGE_SIGN = r"[至到—－\-–~～]"

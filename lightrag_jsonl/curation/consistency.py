@@ -4,7 +4,6 @@ import random
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -50,15 +49,6 @@ LENGTH_TOLERANCE = 0.02  # between the length of a stored vector and 1
 WRITTEN_FIELDS = frozenset(
     {"description", "summary", "summarized_to", "summarized_mentions", "created_at"}
 )
-
-
-@dataclass(frozen=True, slots=True)
-class _MentionOwner:
-    """The row of a mention, and for a relation the direction of the statement."""
-
-    kind: Kind
-    row: int
-    forward: bool
 
 
 def check_derived(embedder: PassageEmbedder, full: bool, view: StoreView) -> list[str]:
@@ -124,11 +114,9 @@ def _graph_problems(
     rows_by_kind: dict[Kind, Mapping[int, GraphRow]] = {"entity": entities, "relation": relations}
     for kind, rows in rows_by_kind.items():
         summarized = Counter(
-            owner.row
-            for owner, mention_id in zip(owners, mention_ids, strict=True)
-            if owner.kind == kind
-            and owner.row in rows
-            and mention_id <= rows[owner.row].summarized_to
+            row
+            for (owner_kind, row, _), mention_id in zip(owners, mention_ids, strict=True)
+            if owner_kind == kind and row in rows and mention_id <= rows[row].summarized_to
         )
         texts = view.descriptions(kind, {id: row.summarized_to for id, row in rows.items()})
         computed_rows = graph.rows(kind)
@@ -141,10 +129,11 @@ def _graph_problems(
 
 def _owners(
     entity_mentions: Sequence[EntityMentionRow], relation_mentions: Sequence[RelationMentionRow]
-) -> list[_MentionOwner]:
+) -> list[tuple[Kind, int, bool]]:
+    """The kind and the row of each mention, and for a relation the direction of the statement."""
     return [
-        *[_MentionOwner("entity", row.owner or 0, True) for row in entity_mentions],
-        *[_MentionOwner("relation", row.owner or 0, row.forward) for row in relation_mentions],
+        *[("entity", row.owner or 0, True) for row in entity_mentions],
+        *[("relation", row.owner or 0, row.forward) for row in relation_mentions],
     ]
 
 

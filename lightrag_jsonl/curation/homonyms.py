@@ -18,6 +18,7 @@ from lightrag_jsonl.core.errors import ConfigError, NotFoundError
 from lightrag_jsonl.core.languages import STATING_NOTHING
 from lightrag_jsonl.core.names import clean_name, name_key
 from lightrag_jsonl.core.patterns import pattern_of
+from lightrag_jsonl.core.text import words as word_set
 from lightrag_jsonl.core.types import UNKNOWN_TYPE, EntityMention, RelationMention
 from lightrag_jsonl.curation.duplicates import Evidence
 from lightrag_jsonl.indexing.compared_names import PEOPLE, PLACES, UNTYPED
@@ -33,15 +34,9 @@ TYPES_SCORE = 0.4
 WHEREABOUTS_SCORE = 0.5
 RARE_TYPE = 0.2  # of the documents of a name
 
-VAGUE_TYPES = {
-    UNKNOWN_TYPE,
-    "concept",
-    "event",
-    "category",
-    "概念",
-    "事件",
-    "类别",
-}  # change with the passage
+VAGUE_TYPES = word_set(
+    f"{UNKNOWN_TYPE} concept event category 概念 事件 类别"
+)  # change with the passage
 HUB_DOCUMENTS = 20  # an entity of more documents joins none of them
 MOST_NAME_DOCUMENTS = 200  # of a name that is looked at
 

@@ -22,24 +22,14 @@ _TRANSITIONAL_NAME = rb"http://schemas.openxmlformats.org/\1/2006/\2"
 _XML_EXTENSIONS = re.compile(
     rb"""<(?:\w+:)?Default\b(?=[^<>]*ContentType="[^"]*[+/]xml")[^<>]*Extension="(\w+)\""""
 )
-_MAIN_TYPES = (
-    (
-        re.compile(
-            rb"application/vnd\.(?:ms-word\.(?:document|template)\.macroEnabled(?:Template)?"
-            rb"|openxmlformats-officedocument\.wordprocessingml\.template)\.main\+xml"
-        ),
-        b"application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml",
+_MAIN_TYPES = {  # of documents, templates and shows, also with macros: all are opened as plain ones
+    b"openxmlformats-officedocument.wordprocessingml.document.main+xml": re.compile(
+        rb"(?:ms-word|openxmlformats-officedocument\.wordprocessingml)\.\w+(?:\.macroEnabled\w*)?\.main\+xml"
     ),
-    (
-        re.compile(
-            rb"application/vnd\.(?:ms-powerpoint\.(?:presentation|slideshow|template)\.macroEnabled"
-            rb"|openxmlformats-officedocument\.presentationml\.(?:slideshow|template))\.main\+xml"
-        ),
-        b"application/vnd.openxmlformats-officedocument.presentationml.presentation.main+xml",
+    b"openxmlformats-officedocument.presentationml.presentation.main+xml": re.compile(
+        rb"(?:ms-powerpoint|openxmlformats-officedocument\.presentationml)\.\w+(?:\.macroEnabled\w*)?\.main\+xml"
     ),
-)
-
-
+}
 _STYLE_OF_CELL = re.compile(rb"(<(?:\w+:)?c\b[^<>]*?)\ss=\"[^\"]*\"")
 _VIEWS = re.compile(
     rb"<(?P<tag>(?:\w+:)?(?:bookViews|calcPr|definedNames))\b(?:[^<>]*/>|.*?</(?P=tag)>)", re.DOTALL
@@ -83,7 +73,7 @@ def usual_package(data: bytes, kind: str, meter: FileMeter) -> bytes:
             return data
         types = package.read(CONTENT_TYPES)
         usual_types = types
-        for pattern, usual in _MAIN_TYPES:
+        for usual, pattern in _MAIN_TYPES.items():
             usual_types = pattern.sub(usual, usual_types)
         relations = package.read("_rels/.rels") if "_rels/.rels" in names else b""
         is_strict = _STRICT_NAME.search(relations) is not None

@@ -6,6 +6,7 @@ from typing import Any
 from zipfile import BadZipFile
 
 from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.text import words as word_set
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.compression import open_zip
 from lightrag_jsonl.readers.limits import FileMeter
@@ -30,21 +31,9 @@ SPACES = (f"{TEXT_NAMESPACE}s", f"{TEXT_NAMESPACE}tab", f"{TEXT_NAMESPACE}line-b
 VALUES = ("value", "date-value", "time-value", "boolean-value", "string-value")
 SIGNS_IN_TEXT = {"tab": "\t", "line-break": "\n"}  # by element
 MOST_SPACES = 100  # in a row, of which a file can state any number
-UNSEEN_ELEMENTS = frozenset(
-    [
-        "tracked-changes",
-        "forms",
-        "sequence-decls",
-        "variable-decls",
-        "user-field-decls",
-        "desc",
-        "event-listeners",
-        "scripts",
-        "ruby-text",
-        "settings",
-        "plugin",
-        "master-page",
-    ]
+UNSEEN_ELEMENTS = word_set(
+    "tracked-changes forms sequence-decls variable-decls user-field-decls desc event-listeners scripts ruby-text"
+    " settings plugin master-page"
 )
 _LAYOUT = re.compile(r"[ \t\r\n]+")  # in XML, a single space
 

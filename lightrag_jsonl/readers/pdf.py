@@ -71,13 +71,12 @@ def read_pdf(data: bytes, meter: FileMeter) -> Document:
             scanned = []
             pictures: list[Picture] = []
             for index in range(len(pdf)):
-                page, is_picture = _page(pdf, index)
+                page, is_picture, page_pictures = _page(pdf, index, sees=meter.sees)
                 meter.add_characters(len(page.text))
                 printed.append(page)
+                pictures += page_pictures
                 if is_picture:
                     scanned.append(index + 1)
-                if meter.sees:
-                    pictures += _pictures(pdf, index, has_text=bool(page.text.strip()))
         finally:
             pdf.close()
     shown_pictures = add_pictures(meter, without_logos(pictures, picture_place))
@@ -93,21 +92,12 @@ def read_pdf(data: bytes, meter: FileMeter) -> Document:
     return Document("", title=title, pages=tuple(pages), pictures=shown_pictures)
 
 
-def _pictures(pdf: Any, index: int, *, has_text: bool) -> list[Picture]:
+def _pictures(page: Any, number: int, lines: Sequence[Box], *, has_text: bool) -> list[Picture]:
     """The pictures on a page, or the page itself if scanned or only drawn; empty for a blank page."""
-    page = pdf[index]
-    try:
-        if has_text:
-            textpage = page.get_textpage()
-            try:
-                charts = chart_areas(page, _line_boxes(textpage))
-            finally:
-                textpage.close()
-            return pictures_on_page(page, index + 1, charts)
-        is_blank = not any(True for _ in page.get_objects(max_depth=1))
-        return [] if is_blank else [scanned_page(page, index + 1)]
-    finally:
-        page.close()
+    if has_text:
+        return pictures_on_page(page, number, chart_areas(page, lines))
+    is_blank = not any(True for _ in page.get_objects(max_depth=1))
+    return [] if is_blank else [scanned_page(page, number)]
 
 
 def _line_boxes(textpage: Any) -> list[Box]:
@@ -123,8 +113,10 @@ def _page_list(numbers: Sequence[int]) -> str:
     )
 
 
-def _page(pdf: Any, index: int) -> tuple[PrintedPage, bool]:
-    """The text of a page with filled fields, and whether the page is a picture without text."""
+def _page(pdf: Any, index: int, *, sees: bool) -> tuple[PrintedPage, bool, list[Picture]]:
+    """The text of a page with filled fields, whether the page is a picture without text, and, for who
+    sees, its pictures.
+    """
     import pypdfium2.raw as pdfium
 
     page = pdf[index]
@@ -140,11 +132,13 @@ def _page(pdf: Any, index: int) -> tuple[PrintedPage, bool]:
             for line in _repaired(_area_text(textpage, box)).split("\n")
         ]
         images = page.get_objects(filter=[pdfium.FPDF_PAGEOBJ_IMAGE], max_depth=3)
-        is_picture = not text.strip() and any(images)
+        has_text = bool(text.strip())
+        is_picture = not has_text and any(images)
+        pictures = _pictures(page, index + 1, lines, has_text=has_text) if sees else []
     finally:
         textpage.close()
         page.close()
-    return PrintedPage(text, tuple(margin_lines)), is_picture
+    return PrintedPage(text, tuple(margin_lines)), is_picture, pictures
 
 
 def _margins(lines: Sequence[Box]) -> list[Box]:

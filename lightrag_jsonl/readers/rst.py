@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from lightrag_jsonl.core.patterns import pattern_of
+from lightrag_jsonl.core.text import words as word_set
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.limits import FileMeter
 from lightrag_jsonl.readers.markdown import markdown_table
@@ -21,13 +22,11 @@ DOCUTILS_SETTINGS = {  # nothing is read or run but the text itself, and faults 
     "input_encoding": "unicode",
     "_disable_config": True,
 }
-NODES_WITHOUT_TEXT = frozenset(
-    ["comment", "substitution_definition", "target", "image", "raw", "system_message", "pending", "meta"]
-)  # fmt: skip
-MARKUP_ONLY = frozenset(["contents", "highlight", "include", "index", "currentmodule"])
-CODE_ROLES = frozenset(
-    ["code", "code-block", "sourcecode", "literalinclude", "prompt", "parsed-literal"]
+NODES_WITHOUT_TEXT = word_set(
+    "comment substitution_definition target image raw system_message pending meta"
 )
+MARKUP_ONLY = word_set("contents highlight include index currentmodule")
+CODE_ROLES = word_set("code code-block sourcecode literalinclude prompt parsed-literal")
 LONGEST_RST_LINE = (
     10_000  # characters; docutils refuses longer ones, on which its patterns take hours
 )
@@ -187,17 +186,7 @@ def _admonition(node: Any, level: int) -> Iterator[str]:
         yield from blocks[1:]
 
 
-ADMONITIONS = (
-    "attention",
-    "caution",
-    "danger",
-    "error",
-    "hint",
-    "important",
-    "note",
-    "tip",
-    "warning",
-)
+ADMONITIONS = word_set("attention caution danger error hint important note tip warning")
 RST_BLOCKS: dict[str, Callable[[Any, int], Iterator[str]]] = {
     "paragraph": _rst_paragraph, "caption": _rst_paragraph, "attribution": _rst_paragraph, "rubric": _rst_paragraph,
     "title": _title, "subtitle": _title,

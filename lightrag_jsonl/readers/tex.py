@@ -74,7 +74,6 @@ class _Reader:
         self._parse_context = latexwalker.get_default_latex_context_db()
         self._text_context = latex2text.get_default_latex_context_db()
         self._write_as_markdown()
-        self._parse_context.test_for_specials = _tested_at_signs(self._parse_context)
         parts = [self._parsed_with_definitions(preamble), self._parsed_with_definitions(body)]
         for node in chain(*parts):
             if _macro_name(node) in TITLE_FIELDS:
@@ -181,17 +180,6 @@ def _commands_by_kind() -> defaultdict[str, dict[str, str]]:
             kind, arguments, *names = line.split()
             commands[kind] |= dict.fromkeys(names, arguments)
     return commands
-
-
-def _tested_at_signs(context: Any) -> Callable[..., Any]:
-    """The test for special signs such as & and ~ where such a sign stands: it is slow, and asked everywhere."""
-    test = context.test_for_specials
-    signs = {spec.specials_chars[0] for spec in context.iter_specials_specs()}
-
-    def test_at(source: str, position: int, parsing_state: Any = None) -> Any:
-        return test(source, position, parsing_state) if source[position] in signs else None
-
-    return test_at
 
 
 def _macro_definitions(nodes: list[Any]) -> Iterator[tuple[str, int, Any]]:

@@ -4,19 +4,14 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from lightrag_jsonl.core.text import words
 from lightrag_jsonl.readers.xml_elements import whole_number
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 LIST_LEVELS = 9  # by the specification
 LARGEST_NUMBER = 10_000_000  # a prepared file can begin anywhere
-CHINESE_FORMATS = frozenset(
-    [
-        "chineseCounting",
-        "chineseCountingThousand",
-        "ideographDigital",
-        "japaneseCounting",
-        "taiwaneseCounting",
-    ]
+CHINESE_FORMATS = words(
+    "chineseCounting chineseCountingThousand ideographDigital japaneseCounting taiwaneseCounting"
 )
 _DIGITS = "〇一二三四五六七八九"
 _ROMAN = (

@@ -4,14 +4,14 @@ The word lists are closed classes of a language (numerals, units, negations, hed
 """
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
 from lightrag_jsonl.core.cjk import CJK, has_cjk
-from lightrag_jsonl.core.dates import ENGLISH_MONTHS, half_width
+from lightrag_jsonl.core.dates import ENGLISH_MONTHS, MONTH_BEGINNINGS, MONTHS, half_width
 from lightrag_jsonl.core.number_words import (
     CHINESE_MULTIPLIERS,
     ENGLISH_NUMBERS,
@@ -53,13 +53,14 @@ class ClaimFact(Struct, frozen=True, kw_only=True):
     date: tuple[int, int, int] = (0, 0, 0)
 
 
+def overlaps(start: int, end: int, facts: Iterable[ClaimFact]) -> bool:
+    """Whether a fact shares a character with a span."""
+    return any(start < fact.end and fact.start < end for fact in facts)
+
+
 # ── numbers ─────────────────────────────────────────────────────────────────────
 
 _UNIT_PATTERN = "|".join(re.escape(unit) for unit in sorted(UNITS, key=len, reverse=True))
-_MONTHS_IN_FULL = (
-    *("January", "February", "March", "April", "May", "June", "July"),
-    *("August", "September", "October", "November", "December"),
-)
 _WORD_NUMBER = "|".join([*ENGLISH_NUMBERS, *ENGLISH_MULTIPLIERS])
 _CHINESE_NUMERAL = "零〇一二两三四五六七八九十百千万亿"
 _COUNTING_CHARACTERS = "个名人位只条件天日号年月岁次倍种项家台辆座间所部本份张支股句元吨克米公点分秒小周级层届章节度成万亿余多"
@@ -90,7 +91,7 @@ _WORD_LETTERS = pattern_of("[a-z]+")
 _VALUE_WORDS = frozenset(
     [
         *(*ENGLISH_NUMBERS, *ENGLISH_MULTIPLIERS, *FRACTIONS),
-        *[month.lower() for month in _MONTHS_IN_FULL],
+        *[month.lower() for month in MONTHS],
     ]
 )
 _PIECE_BORDER = pattern_of(r"\n|(?<=[.!?][\s])(?=[A-Z])|(?<=[。！？])")
@@ -142,15 +143,7 @@ def _clock_facts(text: str) -> Iterator[ClaimFact]:
             hour = int(match["hour24"])
             minute = int(match["minute24"])
         minutes = 60.0 * hour + minute
-        yield ClaimFact(
-            kind="number",
-            start=match.start(),
-            end=match.end(),
-            text=match[0].strip(),
-            number=minutes,
-            plain=minutes,
-            measure="clock",
-        )
+        yield _number_fact(match, minutes, "clock")
 
 
 def _fraction_facts(text: str) -> Iterator[ClaimFact]:
@@ -165,31 +158,35 @@ def _fraction_facts(text: str) -> Iterator[ClaimFact]:
             value = chinese_number(match["above"]) / max(chinese_number(match["below"]), 1)
         else:
             value = 0.5
-        yield ClaimFact(
-            kind="number",
-            start=match.start(),
-            end=match.end(),
-            text=match[0].strip(),
-            number=value,
-            plain=value,
-            measure="share",
-            is_rounded=_is_rounded(text, match.start()),
-        )
+        yield _number_fact(match, value, "share", is_rounded=_is_rounded(text, match.start()))
+
+
+def _number_fact(
+    match: re.Match[str], number: float, measure: str, *, is_rounded: bool = False
+) -> ClaimFact:
+    return ClaimFact(
+        kind="number",
+        start=match.start(),
+        end=match.end(),
+        text=match[0].strip(),
+        number=number,
+        plain=number,
+        measure=measure,
+        is_rounded=is_rounded,
+    )
 
 
 def _is_rounded(text: str, start: int) -> bool:
     return _ROUNDED.search(text, max(0, start - 16), start) is not None
 
 
-def _plain_number_facts(text: str, taken: Collection[tuple[int, int]]) -> Iterator[ClaimFact]:
-    """Numbers with their units."""
+def _plain_number_facts(text: str, special: Collection[ClaimFact]) -> Iterator[ClaimFact]:
+    """Numbers with their units, but for dates, times and shares, the `special` ones."""
     for match in _WRITTEN_NUMBER.finditer(text):
         group = "digits" if match["digits"] else "words" if match["words"] else "cjk"
         start = match.start(group)
         end = match.end()
-        if any(start < taken_end and taken_start < end for taken_start, taken_end in taken):
-            continue
-        if _is_no_number(text, match):
+        if overlaps(start, end, special) or _is_no_number(text, match):
             continue
         unit = (match["unit"] or "").strip(" -–)）").lower() or (match["currency"] or "").lower()
         measure, factor = UNITS.get(unit, ("", 1.0))
@@ -246,8 +243,7 @@ _DATES = tuple(
         rf"(?<![\w$€£¥.,-])(?P<year>(?:1[0-9]|20)\d{{2}})(?![\w%]|[.,]\d| (?:{_UNIT_PATTERN})(?![A-Za-z]))",
     )
 )
-_MONTH_BEGINNINGS = [month[:3].lower() for month in _MONTHS_IN_FULL]
-_LONE_MONTH = pattern_of(rf"\b(?P<month>{'|'.join(_MONTHS_IN_FULL)})\b")
+_LONE_MONTH = pattern_of(rf"\b(?P<month>{'|'.join(MONTHS)})\b")
 
 
 def _part_of_quantity(text: str | None) -> int:
@@ -255,8 +251,8 @@ def _part_of_quantity(text: str | None) -> int:
         return 0
     if text.isdecimal():
         return int(text)
-    if text[:3].lower() in _MONTH_BEGINNINGS:
-        return _MONTH_BEGINNINGS.index(text[:3].lower()) + 1
+    if text[:3].lower() in MONTH_BEGINNINGS:
+        return MONTH_BEGINNINGS.index(text[:3].lower()) + 1
     if text.isascii():
         *tens, ordinal = re.split(r"[\s-]", text.lower())
         return int(_english_number(" ".join(tens))) + ENGLISH_ORDINALS[ordinal]
@@ -268,7 +264,7 @@ def _date_facts(text: str) -> list[ClaimFact]:
     facts: list[ClaimFact] = []
     for pattern in (*_DATES, _LONE_MONTH):
         for match in pattern.finditer(text):
-            if any(match.start() < fact.end and fact.start < match.end() for fact in facts):
+            if overlaps(*match.span(), facts):
                 continue
             groups = match.groupdict()
             date = (
@@ -363,16 +359,12 @@ def _begins_sentence(text: str, start: int) -> bool:
     return before[-1] in _BEFORE_SENTENCES if before else start <= _NEAR_START
 
 
-def _is_in_chinese(text: str, end: int) -> bool:
-    """Whether Chinese follows a word, whose capital then does not come from the start of a sentence."""
-    return has_cjk(text[end : end + 2])
-
-
 def _begins_no_name(text: str, run: list[re.Match[str]], is_known: Callable[[str], bool]) -> bool:
     """Whether the first word of a run is no name, or only begins a sentence."""
     if is_no_name(run[0][0]):
         return True
-    if not _begins_sentence(text, run[0].start()) or _is_in_chinese(text, run[-1].end()):
+    is_in_chinese = has_cjk(text[run[-1].end() : run[-1].end() + 2])  # which knows no capitals
+    if is_in_chinese or not _begins_sentence(text, run[0].start()):
         return False
     return not is_known(run[0][0].lower().rstrip(".").removesuffix("'s").removesuffix("’s"))
 
@@ -399,9 +391,8 @@ def value_facts(text: str) -> tuple[ClaimFact, ...]:
     plain = half_width(text)
     dates = _date_facts(plain)
     special = [*_clock_facts(plain), *_fraction_facts(plain)]
-    special = [fact for fact in special if not _overlaps(fact, dates)]
-    taken = [(fact.start, fact.end) for fact in (*dates, *special)]
-    numbers = _plain_number_facts(plain, taken)
+    special = [fact for fact in special if not overlaps(fact.start, fact.end, dates)]
+    numbers = _plain_number_facts(plain, [*dates, *special])
     return tuple(sorted([*dates, *special, *numbers], key=lambda fact: fact.start))
 
 
@@ -415,10 +406,6 @@ def _may_have_values(text: str) -> bool:
 def values_in_passage(text: str) -> list[ClaimFact]:
     """The numbers and dates of a long text; their places are not those of the text."""
     return [value for piece in _PIECE_BORDER.split(text) for value in value_facts(piece)]
-
-
-def _overlaps(fact: ClaimFact, dates: Collection[ClaimFact]) -> bool:
-    return any(fact.start < date.end and date.start < fact.end for date in dates)
 
 
 def name_facts(text: str, is_known: Callable[[str], bool]) -> list[ClaimFact]:
@@ -479,7 +466,8 @@ def polarity(text: str, operators: frozenset[str] = NEGATIONS) -> Polarity:
     found_operators: list[Operator] = []
     changed_places: set[int] = set()
     for place, (start, end, word) in enumerate(tokens):
-        scope = _scope(tokens, place) if _is_operator(text, start, word, operators) else None
+        is_month = word == "may" and text[start] != "m"
+        scope = _scope(tokens, place) if word in operators and not is_month else None
         if scope is None:
             continue
         operator = Operator(
@@ -496,10 +484,6 @@ def polarity(text: str, operators: frozenset[str] = NEGATIONS) -> Polarity:
         if place not in changed_places and _is_content_word(word)
     ]
     return Polarity(operators=tuple(found_operators), affirmed=frozenset(affirmed))
-
-
-def _is_operator(text: str, start: int, word: str, operators: Collection[str]) -> bool:
-    return word in operators and (word != "may" or text[start] == "m")
 
 
 def _scope(tokens: Sequence[tuple[int, int, str]], place: int) -> list[int] | None:

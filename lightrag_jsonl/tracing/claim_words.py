@@ -16,14 +16,10 @@ ENGLISH_MULTIPLIERS = {
 }
 SHORT_MULTIPLIERS = {"k": 1e3, "m": 1e6, "mn": 1e6, "bn": 1e9, "b": 1e9}
 FRACTIONS = {
-    "half": 2,
-    "halves": 2,
-    "third": 3,
-    "thirds": 3,
-    "quarter": 4,
-    "quarters": 4,
-    "fifth": 5,
-    "fifths": 5,
+    **dict.fromkeys(("half", "halves"), 2),
+    **dict.fromkeys(("third", "thirds"), 3),
+    **dict.fromkeys(("quarter", "quarters"), 4),
+    **dict.fromkeys(("fifth", "fifths"), 5),
 }
 UNITS: dict[str, tuple[str, float]] = {
     unit: (measure, factor)

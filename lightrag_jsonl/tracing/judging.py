@@ -21,6 +21,7 @@ from lightrag_jsonl.tracing.claim_facts import (
     ClaimFact,
     is_no_name,
     name_facts,
+    overlaps,
     polarity,
     quotation_facts,
     value_facts,
@@ -286,7 +287,7 @@ def _name_reasons(
         return word in known_words and f" {word} " not in passages.whole
 
     for fact in name_facts(claim, is_known):
-        if any(fact.start < value.end and value.start < fact.end for value in values):
+        if overlaps(fact.start, fact.end, values):
             continue  # the month of a date
         missing = _missing_part(fact.text, passages)
         if missing:

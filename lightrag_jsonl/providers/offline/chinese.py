@@ -82,7 +82,7 @@ def chinese_phrases(text: str, spans: Spans, *, question: bool, tagger: Tagger) 
     content = [word for word in segmented(text) if _is_content(word, question=question)]
     return PhrasesAndWords(
         chinese_names(text, spans, tagger),
-        [ContentWord(word.start, word.text, is_verb=word.tag in ("v", "vn")) for word in content],
+        [ContentWord(word.start, word.text) for word in content],
     )
 
 

@@ -16,51 +16,20 @@ from lightrag_jsonl.core.display import (
 from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.sentences import TABLE_ROW
 from lightrag_jsonl.core.text import clipped_at_word
+from lightrag_jsonl.core.text import words as word_set
 
 HEADING = pattern_of(  # of Markdown and reStructuredText, at the beginning of a sentence
     r"#{1,6}\s|[^\n]{1,100}\n([=~^-])\1{2,}[ \t]*$", re.MULTILINE
 )
 MOST_CODE_LINES = 0.6  # share of the lines: prose with some lines of code has fewer
 FEWEST_CODE_LINES = 5
+_KEYWORDS = word_set(
+    "def class return import async await raise assert yield elif except public private protected static const let var"
+    " function package using"
+)
 _BEGINS_CODE = (
-    *(
-        "def ",
-        "class ",
-        "return ",
-        "return;",
-        "import ",
-        "async ",
-        "await ",
-        "raise ",
-        "assert ",
-        "yield ",
-    ),
-    *(
-        "elif ",
-        "else:",
-        "try:",
-        "except ",
-        "finally:",
-        "@",
-        "public ",
-        "private ",
-        "protected ",
-        "static ",
-    ),
-    *(
-        "const ",
-        "let ",
-        "var ",
-        "function ",
-        "package ",
-        "using ",
-        "#include",
-        "//",
-        "/*",
-        "self.",
-        "this.",
-    ),
-    *(")", "]", "}"),
+    *[f"{keyword} " for keyword in _KEYWORDS],
+    *word_set("return; else: try: finally: @ #include // /* self. this. ) ] }"),
 )
 _ENDS_CODE = ("{", "}", ";", "(", "[", "()", "],", "),", "},", "):", "==", "&&", "||")
 _FENCE_LINE = pattern_of(r"^[ \t]*```(?P<language>.*)$", re.MULTILINE)
@@ -89,20 +58,7 @@ _ADDRESS = pattern_of(
 
 
 _END_OF_LINK = pattern_of(rf"\]{LINK_TARGET}")  # of a link that begins in the sentence before
-_MARKS_OF_ADDRESSES = (
-    "](",
-    "][",
-    "://",
-    "@",
-    ".com",
-    ".org",
-    ".net",
-    ".io",
-    ".dev",
-    ".edu",
-    ".gov",
-    ".cn",
-)
+_MARKS_OF_ADDRESSES = word_set("]( ][ :// @ .com .org .net .io .dev .edu .gov .cn")
 
 
 def without_markup(text: str) -> str:

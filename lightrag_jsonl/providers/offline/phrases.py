@@ -25,11 +25,10 @@ class Phrase(Struct, frozen=True):
 
 
 class ContentWord(NamedTuple):
-    """A content word, at a position in the text; `is_verb` in Chinese only."""
+    """A content word, at a position in the text."""
 
     start: int
     text: str
-    is_verb: bool = False
 
 
 class PhrasesAndWords(NamedTuple):
