@@ -180,12 +180,18 @@ def joined_entities(task: SearchTask, entities: Mapping[int, Entity]) -> list[En
 
     Entities of different types are not joined: an alias may be no more than a part of a name.
     """
+    pairs, certainties = alias_pairs(task, column(sorted(entities)))
+    certain_pairs = pairs[certainties == 1].tolist()
+    shown_pairs = [pair for pair in certain_pairs if entities.keys() >= {*pair}]
+    return _joined(entities, shown_pairs) if shown_pairs else [*entities.values()]
+
+
+def _joined(entities: Mapping[int, Entity], pairs: Iterable[Sequence[int]]) -> list[Entity]:
+    """The values of entities, best first; one value for all that the pairs lead to each other."""
     leaders = {row: row for row in entities}
     ranking = list(entities)
-    pairs, certainties = alias_pairs(task, column(sorted(entities)))
-    for row, namesake in pairs[certainties == 1].tolist():
-        is_shown = row in entities and namesake in entities
-        if is_shown and _may_be_one(entities[row], entities[namesake]):
+    for row, namesake in pairs:
+        if _may_be_one(entities[row], entities[namesake]):
             _share_leader(leaders, ranking, (row, namesake))
     groups: defaultdict[int, list[Entity]] = defaultdict(list)
     for row, entity in entities.items():
