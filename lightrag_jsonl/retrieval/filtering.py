@@ -162,9 +162,8 @@ def joined_entities(task: SearchTask, entities: Mapping[int, Entity]) -> list[En
 
     Entities of different types are not joined: an alias may be no more than a part of a name.
     """
-    pairs, certainties = alias_pairs(task, column(sorted(entities)))
-    certain_pairs = pairs[certainties == 1].tolist()
-    shown_pairs = [pair for pair in certain_pairs if entities.keys() >= {*pair}]
+    pairs = alias_pairs(task, column(sorted(entities))).tolist()
+    shown_pairs = [pair for pair in pairs if entities.keys() >= {*pair}]
     return _joined(entities, shown_pairs) if shown_pairs else [*entities.values()]
 
 

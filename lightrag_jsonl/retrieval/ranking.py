@@ -204,13 +204,12 @@ def _hits_by_name(spellings: Mapping[int, str]) -> Hits:
 
 
 def _hits_by_alias(task: SearchTask, named: Ids) -> Hits:
-    """Further entities for the named entities, by aliases stated in texts without ambiguity.
+    """Further entities for the named entities, by aliases.
 
     Without them a name of several forms stands for the passages with one form: on dragonball-en-multi-a
     (150 questions) @5 77.2 to 74.5, @10 90.8 to 87.5.
     """
-    pairs, certainties = alias_pairs(task, named)
-    rows = distinct_rows(pairs[certainties == 1].ravel())
+    rows = distinct_rows(alias_pairs(task, named).ravel())
     rows = rows[~is_among(rows, named)]
     return Hits.of(rows, np.ones(len(rows)), "has another name of an entity named")
 
