@@ -3,7 +3,6 @@
 import itertools
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
@@ -74,7 +73,6 @@ def _names_as_spelled(
     return spellings
 
 
-@lru_cache(16)  # several steps of a search ask for the names of one question
 def _name_spans(question: str) -> Sequence[NameSpan]:
     """Runs of words or of CJK characters that may be names, the longest first."""
     parts = list(_SPAN_PART.finditer(question))
