@@ -164,10 +164,12 @@ def joined_entities(task: SearchTask, entities: Mapping[int, Entity]) -> list[En
     """
     pairs = alias_pairs(task, column(sorted(entities))).tolist()
     shown_pairs = [pair for pair in pairs if entities.keys() >= {*pair}]
-    return _joined(entities, shown_pairs) if shown_pairs else [*entities.values()]
+    return _joined_by_alias(entities, shown_pairs) if shown_pairs else [*entities.values()]
 
 
-def _joined(entities: Mapping[int, Entity], pairs: Iterable[Sequence[int]]) -> list[Entity]:
+def _joined_by_alias(
+    entities: Mapping[int, Entity], pairs: Iterable[Sequence[int]]
+) -> list[Entity]:
     """The values of entities, best first; one value for all that the pairs lead to each other."""
     leaders = {row: row for row in entities}
     ranking = list(entities)
