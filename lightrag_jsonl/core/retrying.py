@@ -65,8 +65,8 @@ class RetryPauses:
         return self._after_refusal(error) if error.rate_limited else self._after_failure(error)
 
     def _after_refusal(self, error: LLMError | EmbeddingError) -> float | None:
-        asked = self._busy_pause if error.retry_after is None else error.retry_after
-        seconds = max(FIRST_PAUSE, asked)
+        pause = self._busy_pause if error.retry_after is None else error.retry_after
+        seconds = max(FIRST_PAUSE, pause)
         if seconds > self._patience_left:
             return None
         self._patience_left -= seconds
