@@ -87,7 +87,8 @@ async def abandonable(work: Awaitable[Result], *, timeout: float | None = None) 
     caller = asyncio.current_task()
     try:
         await asyncio.wait([task], timeout=timeout)
-        await _end(task)
+        if not task.done():
+            await _end(task)
     except asyncio.CancelledError:
         await _end(task)
         if caller is None or not task.done() or task.cancelled():

@@ -67,10 +67,8 @@ def fitted_options(
     return options
 
 
-def fitted_param(param: QueryParam, window: int | None) -> QueryParam:
+def fitted_param(param: QueryParam, window: int) -> QueryParam:
     """The settings of a question, with a context that leaves room for instructions and answer."""
-    if window is None:
-        return param
     budget = int((window - PROMPT_TOKENS - ANSWER_TO_A_QUESTION) / TOKENIZER_MARGIN)
     budget = max(SHORTEST_CHUNK, budget)
     if budget >= param.max_total_tokens:

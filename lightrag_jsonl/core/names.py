@@ -20,7 +20,8 @@ def name_key(name: str) -> str:
     Empty only without any visible character.
     """
     folded = _fold(name)
-    if len(folded) > _LONGEST_NAME:
+    has_bare_ends = folded[:1].isalnum() and folded[-1:].isalnum()
+    if has_bare_ends or len(folded) > _LONGEST_NAME:
         return folded
     return _strip_outer(folded) or folded
 

@@ -36,37 +36,55 @@ async def with_retries(
     Unless `retries` is 0, attempts refused by a rate limit or a busy server are not counted, up to
     `patience` seconds of pauses, and neither are a few attempts of an overloaded server.
     """
-    pause = FIRST_PAUSE
-    busy_pause = FIRST_PAUSE
-    patience_left = patience
-    retries_left = retries
-    overloads_left = MOST_OVERLOADS
+    pauses: RetryPauses | None = None  # before the first failure
     while True:
         try:
             return await attempt()
         except (LLMError, EmbeddingError) as error:
             if not error.transient or retries == 0 or not may_repeat():
                 raise
-            if error.rate_limited:
-                wait = max(
-                    FIRST_PAUSE, busy_pause if error.retry_after is None else error.retry_after
-                )
-                if wait > patience_left:
-                    raise
-                patience_left -= wait
-                busy_pause = min(BUSY_GROWTH * busy_pause, LONGEST_PAUSE)
-                tell_of_pause(error, wait)
-            else:
-                wait = pause if error.retry_after is None else error.retry_after
-                is_counted = not (error.overloaded and overloads_left > 0)
-                if wait > LONGEST_PAUSE or (is_counted and retries_left == 0):
-                    raise
-                if is_counted:
-                    retries_left -= 1
-                    pause *= PAUSE_GROWTH
-                else:
-                    overloads_left -= 1
-        await asyncio.sleep(wait)
+            pauses = pauses or RetryPauses(retries, patience)
+            seconds = pauses.after(error)
+            if seconds is None:
+                raise
+        await asyncio.sleep(seconds)
+
+
+class RetryPauses:
+    """The pauses after the failed attempts of one request; see `with_retries`."""
+
+    def __init__(self, retries: int, patience: float) -> None:
+        self._retries_left = retries
+        self._patience_left = patience
+        self._overloads_left = MOST_OVERLOADS
+        self._pause = FIRST_PAUSE
+        self._busy_pause = FIRST_PAUSE
+
+    def after(self, error: LLMError | EmbeddingError) -> float | None:
+        """The seconds until the next attempt; None if there is no further one."""
+        return self._after_refusal(error) if error.rate_limited else self._after_failure(error)
+
+    def _after_refusal(self, error: LLMError | EmbeddingError) -> float | None:
+        pause = self._busy_pause if error.retry_after is None else error.retry_after
+        seconds = max(FIRST_PAUSE, pause)
+        if seconds > self._patience_left:
+            return None
+        self._patience_left -= seconds
+        self._busy_pause = min(BUSY_GROWTH * self._busy_pause, LONGEST_PAUSE)
+        tell_of_pause(error, seconds)
+        return seconds
+
+    def _after_failure(self, error: LLMError | EmbeddingError) -> float | None:
+        seconds = self._pause if error.retry_after is None else error.retry_after
+        is_counted = not (error.overloaded and self._overloads_left > 0)
+        if seconds > LONGEST_PAUSE or (is_counted and self._retries_left == 0):
+            return None
+        if is_counted:
+            self._retries_left -= 1
+            self._pause *= PAUSE_GROWTH
+        else:
+            self._overloads_left -= 1
+        return seconds
 
 
 def tell_of_pause(error: LLMError | EmbeddingError, seconds: float) -> None:

@@ -119,6 +119,8 @@ class FittedTokenizer:
 
     def truncate(self, text: str, limit: int) -> str:
         """The longest prefix that has at most `limit` tokens and ends between characters."""
+        if len(text) <= limit:  # each token has a character
+            return text
         for size in range(limit, 0, -1):
             last = deque(islice(_TOKEN.finditer(text), size), maxlen=1)
             prefix = text[: character_boundary(text, last[0].end() if last else 0)]

@@ -153,19 +153,16 @@ class ModelClient:
             prompt=prompt, messages=messages, response_type="json", document=document
         )
         schema = self.prompts.schema(prompt, variables)
-
-        async def ask() -> Json:
+        is_repeated = False
+        while True:
             reply = await self._reply(request, meter)
             try:
                 return read_json(reply.text, schema=schema, normalize=normalize)
             except ResponseError:
                 await self.forget(reply)
-                raise
-
-        try:
-            return await ask()
-        except ResponseError:
-            return await ask()
+                if is_repeated:
+                    raise
+            is_repeated = True
 
     async def jsonl(
         self,

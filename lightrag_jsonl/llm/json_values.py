@@ -223,7 +223,7 @@ def read_json(
     """
     quoted = repr(cut(text, _QUOTED_CHARACTERS))
     try:
-        value: Json = _clean(_find_value(without_invisible(text.replace("\0", "")).strip()))
+        value: Json = _clean(_value_of(text.replace("\0", "").strip()))
     except (ValueError, RecursionError) as error:
         raise ResponseError(f"the reply is not JSON ({error}): {quoted}", text=text) from error
     if may_hold_commands(text):
@@ -236,8 +236,17 @@ def read_json(
     return value
 
 
+def _value_of(text: str) -> Json:
+    """The value of a text that is nothing but JSON, as most replies are, or else a value found in it."""
+    try:
+        return cast(Json, _JSON_DECODER.decode(text))
+    except (ValueError, RecursionError):
+        return _find_value(text)
+
+
 def _find_value(text: str) -> Json:
-    """The value of the whole text, or else of the longest object or array."""
+    """The value of a text without zero-width characters, or else of the longest object or array in it."""
+    text = without_invisible(text).strip()
     with contextlib.suppress(ValueError, RecursionError):
         return cast(Json, _JSON_DECODER.decode(text))
     text = without_thinking(without_prompted_thinking(text))

@@ -40,6 +40,7 @@ _WHITE_SPACE = pattern_of(r"\s*")
 _MODEL_PAIRS = _MARK_PAIRS[:-1]  # with marks that only models write
 _ANY_BEGIN = pattern_of("|".join([begin for begin, _ in _MARK_PATTERNS[:-1]]), re.I)
 _ENDS = "|".join(end for _, end in _MARK_PATTERNS[:-1])
+_MARKS_BEGIN = ("<", "[", "◁")  # each mark begins so
 _ENDS_BEGIN = ("<", "[/", "◁/")  # each mark at an end begins so, which is found faster
 _END_BEFORE_NEW_LINE = pattern_of(rf"(?:{_ENDS})[ \t]*\r?\n", re.I)
 _END_BEFORE_RECORDS = pattern_of(  # inside a record's strings it cannot be
@@ -88,7 +89,7 @@ class ThinkingFilter:
             self._pending = self._pending[-_LONGEST_MARK:]
             return ""
         start = self._pending.lstrip()
-        if not start or (start[0] in "<[◁" and len(start) < _LONGEST_MARK):
+        if not start or (start.startswith(_MARKS_BEGIN) and len(start) < _LONGEST_MARK):
             return ""
         self._is_over = True
         return self.rest()
@@ -129,6 +130,8 @@ def without_thinking(text: str) -> str:
     end = _prompted_end(_END_BEFORE_NEW_LINE, text)
     if end and text[end:].strip():
         return text[end:].lstrip()
+    if not text.lstrip().startswith(_MARKS_BEGIN):
+        return text
     thinking = ThinkingFilter()
     return thinking.feed(text) + thinking.rest()
 

@@ -36,11 +36,7 @@ async def select_edges(
     client: ModelClient,
     meter: UsageMeter,
 ) -> EdgeSelection:
-    """The relations to answer from: all, the first `top_k`, or the model's choice, in its order.
-
-    Rank decides if the model's answer cannot be used or the model cannot be asked: an answer is worth
-    more. So it does if the model chose nothing and no chunk was found by text to answer from.
-    """
+    """The relations to answer from: all, the first `top_k`, or the model's choice, in its order."""
     relations = result.context.relations
     best = relations[: param.top_k]
     if param.selection == "all":
@@ -48,6 +44,23 @@ async def select_edges(
     if param.selection == "score" or not best or not client.has_model("select"):
         return EdgeSelection("score", best)
     by_rank = EdgeSelection("llm", best, fallback=True)
+    return await _chosen_edges(result, question, by_rank, client=client, meter=meter)
+
+
+async def _chosen_edges(
+    result: SearchResult,
+    question: str,
+    by_rank: EdgeSelection,
+    *,
+    client: ModelClient,
+    meter: UsageMeter,
+) -> EdgeSelection:
+    """The model's choice, in its order.
+
+    Rank decides if the model's answer cannot be used or the model cannot be asked: an answer is worth
+    more. So it does if the model chose nothing and no chunk was found by text to answer from.
+    """
+    relations = result.context.relations
     edges = candidate_edges(relations)
     relations_by_id = {edge.id: relation for edge, relation in zip(edges, relations, strict=True)}
     lines = [

@@ -62,32 +62,14 @@ def load_entities(task: SearchTask, rows: Ids) -> dict[int, Entity]:
     """Entities by row id."""
     if task.filtered is None:
         return _stored_facts(task, "entity", rows.tolist(), task.snapshot.entities)
-    entities = task.filtered_entities
-    missing = set(rows.tolist()) - entities.keys()
-    mentions = _visible_mentions(task, task.snapshot.entity_mentions(entities=missing))
-    chunks = _chunks_of_mentions(task.snapshot, mentions)
-    for id, mention_rows in mentions.items():
-        row = EntityRow(id, "")
-        entities[id] = row.entity(_fill(row, mention_rows, chunks))
-    return {row: entities[row] for row in rows.tolist() if row in entities}
+    return _visible_entities(task, rows.tolist())
 
 
 def load_relations(task: SearchTask, rows: Ids) -> dict[int, Relation]:
     """Relations by row id."""
     if task.filtered is None:
         return _stored_facts(task, "relation", rows.tolist(), task.snapshot.relations)
-    ends = task.snapshot.graph.ends(rows)
-    names = entity_names(task, distinct_rows(ends.ravel()).tolist())
-    ends_by_relation = dict(zip(rows.tolist(), ends.tolist(), strict=True))
-    mentions = _visible_mentions(task, task.snapshot.relation_mentions(relations=rows.tolist()))
-    chunks = _chunks_of_mentions(task.snapshot, mentions)
-    relations: dict[int, Relation] = {}
-    for id, mention_rows in mentions.items():
-        low, high = ends_by_relation[id]
-        row = RelationRow(id, low, high)
-        chunk_ids = _fill(row, mention_rows, chunks)
-        relations[id] = row.relation(names, chunk_ids)
-    return relations
+    return _visible_relations(task, rows)
 
 
 def entity_names(task: SearchTask, rows: Collection[int]) -> dict[int, str]:
@@ -180,12 +162,19 @@ def joined_entities(task: SearchTask, entities: Mapping[int, Entity]) -> list[En
 
     Entities of different types are not joined: an alias may be no more than a part of a name.
     """
+    pairs = alias_pairs(task, column(sorted(entities))).tolist()
+    shown_pairs = [pair for pair in pairs if entities.keys() >= {*pair}]
+    return _joined_by_alias(entities, shown_pairs) if shown_pairs else [*entities.values()]
+
+
+def _joined_by_alias(
+    entities: Mapping[int, Entity], pairs: Iterable[Sequence[int]]
+) -> list[Entity]:
+    """The values of entities, best first; one value for all that the pairs lead to each other."""
     leaders = {row: row for row in entities}
     ranking = list(entities)
-    pairs, certainties = alias_pairs(task, column(sorted(entities)))
-    for row, namesake in pairs[certainties == 1].tolist():
-        is_shown = row in entities and namesake in entities
-        if is_shown and _may_be_one(entities[row], entities[namesake]):
+    for row, namesake in pairs:
+        if _may_be_one(entities[row], entities[namesake]):
             _share_leader(leaders, ranking, (row, namesake))
     groups: defaultdict[int, list[Entity]] = defaultdict(list)
     for row, entity in entities.items():
@@ -235,6 +224,34 @@ def _as_one(group: Sequence[Entity]) -> Entity:
 
 
 # ── values made of visible mentions ─────────────────────────────────────────────
+
+
+def _visible_entities(task: SearchTask, rows: Sequence[int]) -> dict[int, Entity]:
+    """Entities by row id as their visible mentions say; each is made once in a search."""
+    entities = task.filtered_entities
+    missing = set(rows) - entities.keys()
+    mentions = _visible_mentions(task, task.snapshot.entity_mentions(entities=missing))
+    chunks = _chunks_of_mentions(task.snapshot, mentions)
+    for id, mention_rows in mentions.items():
+        row = EntityRow(id, "")
+        entities[id] = row.entity(_fill(row, mention_rows, chunks))
+    return {row: entities[row] for row in rows if row in entities}
+
+
+def _visible_relations(task: SearchTask, rows: Ids) -> dict[int, Relation]:
+    """Relations by row id as their visible mentions say."""
+    ends = task.snapshot.graph.ends(rows)
+    names = entity_names(task, distinct_rows(ends.ravel()).tolist())
+    ends_by_relation = dict(zip(rows.tolist(), ends.tolist(), strict=True))
+    mentions = _visible_mentions(task, task.snapshot.relation_mentions(relations=rows.tolist()))
+    chunks = _chunks_of_mentions(task.snapshot, mentions)
+    relations: dict[int, Relation] = {}
+    for id, mention_rows in mentions.items():
+        low, high = ends_by_relation[id]
+        row = RelationRow(id, low, high)
+        chunk_ids = _fill(row, mention_rows, chunks)
+        relations[id] = row.relation(names, chunk_ids)
+    return relations
 
 
 def _visible_mentions(task: SearchTask, rows: Iterable[AnyMention]) -> dict[int, list[AnyMention]]:

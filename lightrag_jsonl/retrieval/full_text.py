@@ -2,7 +2,7 @@
 
 import itertools
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from lightrag_jsonl.core.cjk import FUNCTION_CHARACTERS, is_cjk, is_lone
 from lightrag_jsonl.core.numbered_parts import numbered_parts
@@ -60,23 +60,27 @@ def distinctive_terms(snapshot: Snapshot, question: str) -> list[str]:
     rare = rare or by_rarity[:1]
     whole = [term for term in rare if not term.endswith(ANY_END)]
     beginnings = [term for term in rare if term.endswith(ANY_END)]
-    useful = [term for term in beginnings if _is_written_otherwise(term, counts)]
-    selected = [
-        *_within_allowance(whole, counts, POSTINGS),
-        *_within_allowance(useful, counts, BEGINNING_POSTINGS),
-    ]
+    selected = _within_allowance(whole, counts, POSTINGS)
+    if beginnings:
+        selected += _useful_beginnings(beginnings, counts)
     return selected or rare[:1]
 
 
 def question_terms(question: str) -> list[str]:
-    """The words and bigrams of a question, and beginnings ("父*").
-
-    Each Chinese character that means something is a beginning: older and shorter wordings share
-    characters with the question, not bigrams. The number of a part ("section 12", 第22条) is a term of
-    its own, and begins nothing.
+    """The words and bigrams of a question, and of one in Chinese beginnings ("父*"). The number of a part
+    ("section 12", 第22条) is a term of its own, and begins nothing.
     """
     parts = part_terms(question)
     terms = list(dict.fromkeys([*search_terms(question), *parts]))
+    if not "".join(terms).isascii():
+        terms = _with_beginnings(terms, parts)
+    return terms[:TERM_LIMIT]
+
+
+def _with_beginnings(terms: Sequence[str], parts: Collection[str]) -> list[str]:
+    """Terms with a beginning for each Chinese character that means something: older and shorter wordings share
+    characters with the question, not bigrams.
+    """
     unnumbered = [term for term in terms if term not in parts]
     lone = [term for term in unnumbered if is_lone(term)]
     chinese = [
@@ -85,7 +89,7 @@ def question_terms(question: str) -> list[str]:
     characters = [char for char in (*lone, *chinese) if char not in FUNCTION_CHARACTERS]
     beginnings = dict.fromkeys([f"{char}{ANY_END}" for char in characters])
     longer = [term for term in terms if f"{term}{ANY_END}" not in beginnings]
-    return [*longer, *beginnings][:TERM_LIMIT]
+    return [*longer, *beginnings]
 
 
 def part_terms(question: str) -> list[str]:
@@ -93,6 +97,12 @@ def part_terms(question: str) -> list[str]:
     parts = numbered_parts(question)
     lines = [part.line_term for part in parts if part.unit.isascii()]
     return [*(part.term for part in parts), *lines]
+
+
+def _useful_beginnings(beginnings: Iterable[str], counts: Mapping[str, int]) -> list[str]:
+    """The rarest beginnings whose characters the documents write in other words."""
+    useful = [term for term in beginnings if _is_written_otherwise(term, counts)]
+    return _within_allowance(useful, counts, BEGINNING_POSTINGS)
 
 
 def _is_written_otherwise(beginning: str, counts: Mapping[str, int]) -> bool:

@@ -52,8 +52,10 @@ def arrange_passages(task: SearchTask, walked: Hits, text_hits: Hits) -> Passage
     original_by_row = {row: copies[0] for copies in copies_by_text.values() for row in copies}
     copies_by_original = {copies[0]: copies[1:] for copies in copies_by_text.values()}
     front_rows = [row for row in copies_by_original if fingerprints[row].is_front_matter]
-    proper_rows = copies_by_original.keys() - set(front_rows)
-    unasked_rows = column(_unasked_front_matter(task, front_rows, proper_rows))
+    unasked_rows = column(())
+    if front_rows:
+        proper_rows = copies_by_original.keys() - set(front_rows)
+        unasked_rows = column(_unasked_front_matter(task, front_rows, proper_rows))
     return Passages(
         walked=_arranged(walked, original_by_row, unasked_rows),
         by_text=_arranged(text_hits, original_by_row, unasked_rows),
@@ -84,7 +86,7 @@ def _unasked_front_matter(
 ) -> list[int]:
     """The rows of front matter that the question neither asks for nor has a word of that no proper row has."""
     question = task.query.question
-    if not front_rows or asks_for_front_matter(question):
+    if asks_for_front_matter(question):
         return []
     words = [stem(word) for word in content_words(question) if word not in TEXT_WORDS]
     proper_words = _words_in(task.snapshot.chunks(proper_rows).values(), words)

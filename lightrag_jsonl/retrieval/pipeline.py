@@ -299,7 +299,8 @@ class QueryPipeline(Struct, frozen=True, kw_only=True):
         """The settings with a context small enough for the window of the answering model."""
         if not self.writer.is_model:
             return param
-        return fitted_param(param, context_tokens(self.client.model("answer")))
+        window = context_tokens(self.client.model("answer"))
+        return param if window is None else fitted_param(param, window)
 
     # ── the search ──────────────────────────────────────────────────────────────
 

@@ -3,7 +3,6 @@
 import itertools
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
@@ -15,7 +14,7 @@ from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.retrieval.hits import column
 from lightrag_jsonl.retrieval.task import SearchTask
-from lightrag_jsonl.storage.vector_index import Floats, Ids
+from lightrag_jsonl.storage.vector_index import Ids
 
 # Bounds of the time that a question takes: no name of the question sets is longer, and a question of
 # a hundred words has no more spans.
@@ -74,7 +73,6 @@ def _names_as_spelled(
     return spellings
 
 
-@lru_cache(16)  # several steps of a search ask for the names of one question
 def _name_spans(question: str) -> Sequence[NameSpan]:
     """Runs of words or of CJK characters that may be names, the longest first."""
     parts = list(_SPAN_PART.finditer(question))
@@ -111,27 +109,22 @@ def entities_called(task: SearchTask, keys: Collection[str]) -> dict[str, int]:
     return {key: rows[degrees(column(rows)).argmax()] for key, rows in rows_by_key.items()}
 
 
-def alias_pairs(task: SearchTask, entities: Ids) -> tuple[Ids, Floats]:
-    """Pairs of entities, one of each pair in `entities`, where one has the name of the other as an
-    alias, shape (n, 2); and the certainty of each pair: 1 over the number of entities with the alias.
+def alias_pairs(task: SearchTask, entities: Ids) -> Ids:
+    """Pairs of entities, one of each pair in `entities`, where one alone has the name of the other as an
+    alias, shape (n, 2), ascending: an alias that several entities have may be of any of them.
     """
     claims = _visible_claims(task, task.snapshot.alias_claims(entities=entities.tolist()))
     rows_by_key = task.snapshot.entity_ids({key for _, key in claims})
     claims_of_names = _visible_claims(task, task.snapshot.alias_claims(keys=rows_by_key))
     claim_counts = Counter(key for _, key in claims_of_names)
-    ranked_pairs: list[tuple[int, int, float]] = []
+    distinct_pairs: set[tuple[int, int]] = set()
     for row, key in claims:
         named_row = rows_by_key.get(key, row)
-        if named_row != row:
-            certainty = 1 / claim_counts[key]
-            ranked_pairs.append((min(row, named_row), max(row, named_row), certainty))
-    certainty_by_pair: dict[tuple[int, int], float] = {}
-    for low, high, certainty in sorted(ranked_pairs):
-        certainty_by_pair[low, high] = certainty  # the highest of several
-    pairs = np.array([*certainty_by_pair], np.int64).reshape(-1, 2)
-    certainties = np.array([*certainty_by_pair.values()], np.float64)
+        if named_row != row and claim_counts[key] == 1:
+            distinct_pairs.add((min(row, named_row), max(row, named_row)))
+    pairs = np.array(sorted(distinct_pairs), np.int64).reshape(-1, 2)
     visible = task.inside("entity", pairs.ravel()).reshape(-1, 2).all(axis=1)
-    return pairs[visible], certainties[visible]
+    return pairs[visible]
 
 
 def _visible_claims(task: SearchTask, claims: AliasClaims) -> AliasClaims:

@@ -25,7 +25,7 @@ from lightrag_jsonl.core.question_scope import (
 from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.core.user_code import embed_texts
 from lightrag_jsonl.retrieval.full_text import part_terms
-from lightrag_jsonl.retrieval.question_names import question_names
+from lightrag_jsonl.retrieval.question_names import QuestionNames
 from lightrag_jsonl.retrieval.task import SearchTask, Seeds
 from lightrag_jsonl.storage.store import Store, read
 from lightrag_jsonl.storage.tables.full_text import ANY_END
@@ -129,7 +129,7 @@ class LikenessScale:
         return self._samples[is_chinese]
 
 
-def may_answer(task: SearchTask, seeds: Seeds) -> bool:
+def may_answer(task: SearchTask, seeds: Seeds, names: QuestionNames) -> bool:
     """Whether the index may hold anything about the question; small talk ("hello") is about nothing.
 
     It may if the question asks about the whole collection, if the nearest passage reaches the
@@ -143,8 +143,8 @@ def may_answer(task: SearchTask, seeds: Seeds) -> bool:
         return not is_small_talk(query.question)
     if seeds.dense.scores[0] >= query.likeness_floor or asks_about_everything(query.question):
         return True
-    spellings = question_names(task).spellings.values()
-    if not all(spelling.islower() for spelling in spellings):  # words in small letters are no names
+    if not all(spelling.islower() for spelling in names.spellings.values()):
+        # words in small letters are no names
         return True
     if task.snapshot.entity_ids({name_key(keyword) for keyword in query.low}):
         return True

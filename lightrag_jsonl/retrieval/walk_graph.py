@@ -76,7 +76,7 @@ def neighborhood(task: SearchTask, seeds: Seeds, subgraph: Subgraph) -> WalkGrap
     """
     index = task.snapshot.graph
     leading = subgraph.entities.ids[: task.param.top_k]
-    aliases, certainties = alias_pairs(task, leading)
+    aliases = alias_pairs(task, leading)
     relation_ends = index.ends(subgraph.relations.ids).ravel()
     core = distinct_rows(subgraph.entities.ids, relation_ends, aliases.ravel())
     chunks = seeds.chunks if task.mode.chunks else _mentioning(task, seeds.chunks, core)
@@ -96,7 +96,7 @@ def neighborhood(task: SearchTask, seeds: Seeds, subgraph: Subgraph) -> WalkGrap
         preferences=chunk_preferences(task, seeds, entities, chunks, mentions=mentions),
         relations=relations,
         synonyms=(entities.searchsorted(synonyms), cosines),
-        aliases=(entities.searchsorted(aliases), certainties),
+        aliases=entities.searchsorted(aliases),
     )
 
 
@@ -108,19 +108,19 @@ def connect_nodes(
     preferences: Floats,
     relations: Ids,
     synonyms: tuple[Ids, Floats],
-    aliases: tuple[Ids, Floats],
+    aliases: Ids,
 ) -> WalkGraph:
     """The graph with edges of four types, each in both directions.
 
     Edges have shape (n, 2). A row of `mentions` has the positions of an entity and of a chunk, a row of
-    the other types the positions of two entities. Synonyms and aliases come with weights. The step from
-    the entity of a mention to its chunk is weighted by the mention's `preferences`, besides its rarity.
+    the other types the positions of two entities. Synonyms come with weights. The step from the entity
+    of a mention to its chunk is weighted by the mention's `preferences`, besides its rarity.
     """
     weighted_edges = (
         (mentions + np.array([0, len(entities)]), mention_rarity(mentions, len(chunks))),
         (relations, np.ones(len(relations))),
         synonyms,
-        aliases,
+        (aliases, np.ones(len(aliases))),
     )
     pairs = np.concatenate([edges for edges, _ in weighted_edges])
     weights = np.tile(np.concatenate([weights for _, weights in weighted_edges]), 2)

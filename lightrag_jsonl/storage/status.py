@@ -60,9 +60,10 @@ def with_documents(view: StoreView, context: Context) -> Context:
         document.id: titles_by_id[document.id] or document.source or document.id
         for document in documents
     }
+    is_ambiguous = len({*labels.values()}) < len(labels)
     return replace(
         context,
-        documents=_distinct_labels(labels, documents),
+        documents=_distinct_labels(labels, documents) if is_ambiguous else labels,
         dates={document.id: document.date for document in documents if document.date},
         paged=frozenset([page.document_id for page in second_pages]),
     )

@@ -11,7 +11,6 @@ from typing import Any
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.storage.graph_index import GraphIndex
-from lightrag_jsonl.storage.rows import Names, RowIds
 from lightrag_jsonl.storage.tables.answers import AnswerReads, AnswerWrites
 from lightrag_jsonl.storage.tables.dialect import Dialect
 from lightrag_jsonl.storage.tables.documents import DocumentReads, DocumentWrites
@@ -87,16 +86,6 @@ class Snapshot(StoreView):
         self.graph = graph
         self.vectors_by_kind = vectors
         self.state_memory = state_memory
-        self._claims_by_keys: dict[frozenset[str], list[tuple[int, str]]] = {}
-
-    def alias_claims(self, *, entities: RowIds = None, keys: Names = None) -> list[tuple[int, str]]:
-        """Which entity states which alias, as (row id, name key); a search asks for some keys several times."""
-        if keys is None:
-            return super().alias_claims(entities=entities)
-        distinct_keys = frozenset(keys)
-        if distinct_keys not in self._claims_by_keys:
-            self._claims_by_keys[distinct_keys] = super().alias_claims(keys=distinct_keys)
-        return self._claims_by_keys[distinct_keys]
 
     def search_vectors(
         self, kind: Kind, queries: Vectors, limit: int, allowed: Ids | None = None

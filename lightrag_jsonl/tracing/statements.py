@@ -139,13 +139,15 @@ def uncited_statements(text: str) -> Iterator[tuple[int, int]]:
         start = min(leading.end(), end) if leading else start  # markers of the statement before
         mark = _LIST_MARK.match(text, start)
         start = mark.end() if mark and mark.end() < end else start
-        if _is_statement(text[start:end]):
+        is_cited = CITATION_MARKER.search(text, start, end) is not None
+        if not is_cited and _is_statement(text[start:end]):
             yield start, end
 
 
 def _is_statement(sentence: str) -> bool:
+    """Whether a sentence without a citation states something about the subject of the answer."""
     statement = " ".join(without_marks(sentence).split())
-    if CITATION_MARKER.search(statement) or statement.endswith(_NO_STATEMENT_ENDS):
+    if statement.endswith(_NO_STATEMENT_ENDS):
         return False
     if sentence.startswith(_NO_STATEMENT_BEGINNINGS) or statement in _FIXED_SENTENCES:
         return False
