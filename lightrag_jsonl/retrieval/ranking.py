@@ -164,7 +164,7 @@ def _relations_in(task: SearchTask, chunks: Hits) -> Hits:
     ids = ids[is_among(graph.ends(ids), entities).all(axis=1)]
     scores_of_ends = scores_by_entity[np.searchsorted(entities, graph.ends(ids))]
     scores = scores_of_ends.min(axis=1, initial=1)
-    return Hits.ranked(ids, scores, task.param.top_k, "in a passage near the question")
+    return task.ranked("relation", ids, scores, task.param.top_k, "in a passage near the question")
 
 
 def _entities_in(task: SearchTask, chunks: Hits) -> tuple[Ids, Floats]:
