@@ -152,8 +152,10 @@ class ContextSelection:
         self._entities: dict[int, Line[Entity]] = {}  # the selected ones by rank
         self._relations: dict[int, Line[Relation]] = {}
         self._line_texts: set[str] = set()  # of descriptions, in the selected lines
-        texts = "\n".join([chunk.text for chunk in chunks])
-        self._labels = frozenset(map(bare_text, LABEL_LINE.findall(texts)))
+        self._labels: frozenset[str] = frozenset()  # in passages, for the descriptions of facts
+        if self._context.entities or self._context.relations:
+            texts = "\n".join([chunk.text for chunk in chunks])
+            self._labels = frozenset(map(bare_text, LABEL_LINE.findall(texts)))
         self._number_tokens = tokenizer.count(ITEM_NUMBER) + JOINT
         self._select()
         self.entity_lines = [self._entities[rank] for rank in sorted(self._entities)]
@@ -186,6 +188,8 @@ class ContextSelection:
         self, chunks: Sequence[Chunk]
     ) -> tuple[dict[int, Entity], dict[int, Relation]]:
         """The entities and the relations, by rank, that may take the place of passages beside some chunks."""
+        if not (self._context.entities or self._context.relations):
+            return {}, {}
         text = nfkc_casefold("\n".join([chunk.text for chunk in chunks]))
         missing_stems = [stem for stem in self._writer.question_stems if stem not in text]
         entities = {

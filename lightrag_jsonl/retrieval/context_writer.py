@@ -263,9 +263,10 @@ class ContextWriter(Struct, frozen=True, dict=True):
 
     def community(self, community: Community, numbers: Mapping[str, int]) -> str:
         """A community on one line: names, and the numbers of its passages."""
-        names = "".join([self.listed_name(name) for name in community.entities])
+        comma = self.words.list_comma
+        names = "".join([listed_name(name, comma) for name in community.entities])
         passages = [f"[{numbers[id]}]" for id in community.chunk_ids if id in numbers]
-        line = f"- {names.rstrip(self.words.list_comma)} {''.join(passages)}"
+        line = f"- {names.rstrip(comma)} {''.join(passages)}"
         if community.report is None:
             return line
         return f"{line}{self.words.colon}{self.report(community.report, numbers)}"
@@ -277,10 +278,6 @@ class ContextWriter(Struct, frozen=True, dict=True):
             marks = [f"[{numbers[id]}]" for id in finding.chunk_ids if id in numbers]
             sentences.append(f"{safe_line(finding.text)} {''.join(marks)}")
         return " ".join(sentences)
-
-    def listed_name(self, name: str) -> str:
-        """A name in a list of names."""
-        return f"{safe_line(name)}{self.words.list_comma}"
 
     def _excerpts(
         self, chunks: Sequence[Chunk], excerpts: Mapping[str, Sequence[Excerpt]]
@@ -444,6 +441,12 @@ def excerpt_text(chunk: Chunk, spans: Sequence[Excerpt]) -> str:
         pieces.append(chunk.text[start:end])
         last_end = end
     return "".join(pieces)
+
+
+@lru_cache(5_000)  # an overview is written for several budgets
+def listed_name(name: str, comma: str) -> str:
+    """A name in a list of names."""
+    return f"{safe_line(name)}{comma}"
 
 
 def escaped(text: str) -> str:

@@ -1,15 +1,12 @@
 """Chooses the sentences that stand for whole texts: central ones, from the beginning to the end."""
 
-import heapq
-import itertools
-import math
-from bisect import bisect_left, bisect_right
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 from msgspec import Struct
 
 from lightrag_jsonl.core.display import LINK_TARGET
@@ -21,6 +18,10 @@ from lightrag_jsonl.core.terms import search_terms, stem
 from lightrag_jsonl.core.types import Chunk, Excerpt
 from lightrag_jsonl.providers.offline.markup import without_markup
 from lightrag_jsonl.retrieval.hits import column
+from lightrag_jsonl.storage.graph_index import distinct_rows, is_among
+from lightrag_jsonl.storage.vector_index import Floats, Ids
+
+Rows: TypeAlias = npt.NDArray[np.void]  # of `SENTENCE`
 
 # Tuned on A Christmas Carol and on notes about anaesthesia (`python -m benchmarks.overview`), and measured
 # on two other texts.
@@ -44,18 +45,29 @@ _LONE_LINK = pattern_of(  # of Markdown, with nothing beside
 )
 
 
-class CandidateSentence(Struct, frozen=True, kw_only=True):
-    """A sentence of a chunk, at `span` of its text.
+SENTENCE = np.dtype(
+    [
+        ("chunk", np.int64),  # its position
+        ("start", np.int32),
+        ("end", np.int32),
+        ("tokens", np.float64),  # an estimate
+        ("digest", np.int64),  # of the text
+        ("is_list", np.bool_),  # of names: nothing is said of them
+        ("words", np.int32),  # how many, with the names
+    ]
+)
 
-    `names` are the row ids of the entities named, `terms` the other words without endings, sorted, and
-    `tokens` an estimate of the length. Of a sentence that `is_list`, names are listed and nothing is said.
+
+class Sentences(Struct, frozen=True, kw_only=True):
+    """Sentences of chunks as the rows of a table, in the order of the text.
+
+    `words` are the names and words of one sentence after another: a name is the row id of its entity, one of
+    `names`; another word is the hash of its stem, in 64 bits, so that no two words share one.
     """
 
-    span: Excerpt
-    terms: tuple[str, ...]
-    names: tuple[int, ...]
-    tokens: float
-    is_list: bool
+    rows: Rows
+    words: Ids
+    names: Ids
 
 
 @lru_cache(5_000)  # the statements about a hub are looked at for many questions
@@ -64,32 +76,40 @@ def content_stems(text: str) -> frozenset[str]:
     return frozenset([stem(term) for term in search_terms(text) if term not in FUNCTION_WORDS])
 
 
-def split_sentences(
-    chunks: Sequence[Chunk], names: Sequence[Mapping[int, str]]
-) -> list[list[CandidateSentence]]:
-    """The sentences of each chunk, each text once, given the names of the entities in each chunk."""
-    sentences: list[list[CandidateSentence]] = []
-    texts: set[str] = set()
-    for chunk, chunk_names in zip(chunks, names, strict=True):
-        new_sentences: list[CandidateSentence] = []
-        for sentence in _sentences_of(chunk.text, chunk.tokens, tuple(chunk_names.items())):
-            text = chunk.text[slice(*sentence.span)]
-            if text not in texts:
-                texts.add(text)
-                new_sentences.append(sentence)
-        sentences.append([sentence for sentence in new_sentences if not sentence.is_list])
-    return sentences
+def split_sentences(chunks: Sequence[Chunk], names: Sequence[Mapping[int, str]]) -> Sentences:
+    """The sentences of chunks, each text once, given the names of the entities in each chunk."""
+    groups = [
+        sentences_of(chunk.text, chunk.tokens, tuple(chunk_names.items()))
+        for chunk, chunk_names in zip(chunks, names, strict=True)
+    ]
+    return different_sentences(groups)
 
 
-@lru_cache(2_000)  # questions about the whole read many chunks again; of long ones, this is 65 MB
-def _sentences_of(
-    text: str, tokens: int, names: Sequence[tuple[int, str]]
-) -> list[CandidateSentence]:
+def different_sentences(groups: Sequence[Sentences]) -> Sentences:
+    """The sentences of several chunks, each text once, without lists of names."""
+    rows = np.concatenate(
+        [np.zeros(0, SENTENCE), *[group.rows for group in groups]], dtype=SENTENCE
+    )
+    rows["chunk"] = np.repeat(np.arange(len(groups)), [len(group.rows) for group in groups])
+    is_taken = np.zeros(len(rows), np.bool_)
+    is_taken[np.unique(rows["digest"], return_index=True)[1]] = True
+    is_taken &= ~rows["is_list"]
+    words = np.concatenate([np.zeros(0, np.int64), *[group.words for group in groups]])
+    return Sentences(
+        rows=rows[is_taken],
+        words=words[np.repeat(is_taken, rows["words"])],
+        names=np.concatenate([np.zeros(0, np.int64), *[group.names for group in groups]]),
+    )
+
+
+@lru_cache(2_000)  # chunks are read again under a filter; of long ones, 15 MB and the texts
+def sentences_of(text: str, tokens: int, names: tuple[tuple[int, str], ...]) -> Sentences:
     """The sentences of a text that say something by themselves: no code, and rows of tables only where there
     is nothing else.
     """
-    sentences: list[CandidateSentence] = []
-    rows: list[CandidateSentence] = []
+    sentences: list[tuple[float, ...]] = []
+    table_rows: list[tuple[float, ...]] = []
+    words_by_start: dict[int, list[int]] = {}
     density = tokens / max(len(text), 1) if tokens else 1 / CHARACTERS_OF_A_TOKEN
     names_with_terms = [(row, name, terms_of_name(name)) for row, name in names]
     plain = without_markup(text)
@@ -100,17 +120,26 @@ def _sentences_of(
         if not _is_quotable(sentence, stems):
             continue
         named = [(row, name) for row, name, words in names_with_terms if words and words <= terms]
-        among = rows if TABLE_ROW.match(sentence) else sentences
+        words_by_start[start] = [*[row for row, _ in named], *map(hash, sorted(stems))]
+        among = table_rows if TABLE_ROW.match(sentence) else sentences
         among.append(
-            CandidateSentence(
-                span=(start, end),
-                terms=tuple(sorted(stems)),
-                names=tuple([row for row, _ in named]),
-                tokens=density * (end - start) + SENTENCE_JOINT,
-                is_list=_lists_names(text[start:end], [name for _, name in named]),
+            (
+                0,  # the only chunk here
+                start,
+                end,
+                density * (end - start) + SENTENCE_JOINT,
+                hash(text[start:end]),
+                _lists_names(text[start:end], [name for _, name in named]),
+                len(words_by_start[start]),
             )
         )
-    return sentences or rows
+    rows = np.array(sentences or table_rows, SENTENCE)
+    words = [words_by_start[start] for start in rows["start"].tolist()]
+    return Sentences(
+        rows=rows,
+        words=column(chain.from_iterable(words)),
+        names=column([row for row, _ in names]),
+    )
 
 
 @lru_cache(10_000)
@@ -157,134 +186,129 @@ class ExcerptChoice:
     A sentence gains by the names and words in it, less for what chosen sentences name already and less if
     many sentences of its section are chosen, more for words of the question. Names and words count by the
     square root of how often they are chosen, as in submodular summarization (Lin and Bilmes, ACL 2011).
-    `sentences` are those of each chunk, `question_terms` the words of the question; `chunk_weights` say by
-    position of the chunk how much a sentence counts.
+    `question_terms` are the words of the question; `chunk_weights` say by position of the chunk how much a
+    sentence counts.
     """
 
     def __init__(
         self,
-        sentences: Sequence[Sequence[CandidateSentence]],
+        sentences: Sentences,
         *,
         question_terms: frozenset[str],
         chunk_weights: Sequence[float],
     ) -> None:
-        self._sentences = [sentence for group in sentences for sentence in group]
-        self._chunks = [position for position, group in enumerate(sentences) for _ in group]
-        self._tokens = [sentence.tokens for sentence in self._sentences]
-        count = len(self._sentences)
-        words: list[list[int | str]] = [
-            [*sentence.names, *sentence.terms] for sentence in self._sentences
-        ]
-        numbers: defaultdict[str | int, int] = defaultdict(itertools.count().__next__)
-        occurrences = np.fromiter(
-            map(numbers.__getitem__, chain.from_iterable(words)), np.int64
-        )  # the numbers of the words, of one sentence after another
-        lengths = [*map(len, words)]
-        owners = np.repeat(np.arange(count), lengths)
-        frequencies = np.bincount(occurrences, minlength=len(numbers))
+        rows = sentences.rows
+        count = len(rows)
+        self._rows = rows
+        owners = np.repeat(np.arange(count), rows["words"])
+        order = sentences.words.argsort()
+        in_order = sentences.words[order]
+        starts = np.flatnonzero(np.diff(in_order, prepend=in_order[:1] - 1))
+        different_words = in_order[starts]
+        frequencies = np.diff(starts, append=len(order))
+        words = np.empty(len(order), np.int64)  # by their numbers among different words
+        words[order] = np.repeat(np.arange(len(starts)), frequencies)
         rarity = np.log(1 + count / frequencies)
-        whole_weights = TERM_WEIGHT * np.log1p(frequencies) * rarity  # of the first occurrence
-        names = {name for sentence in self._sentences for name in sentence.names}
-        whole_weights[column([numbers[name] for name in names])] = 1.0
-        question_numbers = column(
-            [numbers[term] for term in sorted(question_terms) if term in numbers]
+        self._word_weights: Floats = TERM_WEIGHT * np.log1p(frequencies) * rarity
+        self._word_weights[is_among(different_words, distinct_rows(sentences.names))] = 1.0
+        asked = column(map(hash, sorted(question_terms)))
+        asked = different_words.searchsorted(asked[is_among(asked, different_words)])
+        shares = np.zeros(len(starts))  # of the question
+        shares[asked] = rarity[asked] / (rarity[asked].sum() or 1.0)
+        likeness = np.bincount(owners, shares[words], count)
+        of_chunks = np.array(chunk_weights)[rows["chunk"]]
+        self._weights: Floats = (1 + QUESTION_GAIN * likeness) * of_chunks
+        self._values: Floats = np.bincount(owners, self._word_weights[words], count).astype(
+            np.float64
         )
-        question_shares = np.zeros(len(numbers))
-        question_rarity = rarity[question_numbers]
-        question_shares[question_numbers] = question_rarity / (question_rarity.sum() or 1.0)
-        likeness = np.bincount(owners, question_shares[occurrences], count)
-        weights = (1 + QUESTION_GAIN * likeness) * np.array(chunk_weights)[self._chunks]
-        self._weights: list[float] = weights.tolist()
-        self._first_values: list[float] = (  # with nothing chosen
-            np.bincount(owners, whole_weights[occurrences], count) * weights
-        ).tolist()
-        self._whole_weights: list[float] = whole_weights.tolist()
-        is_shared = frequencies[occurrences] > 1
-        self._own_values: list[float] = np.bincount(
-            owners[~is_shared], whole_weights[occurrences[~is_shared]], count
-        ).tolist()
-        listed = occurrences[is_shared].tolist()
-        ends = np.bincount(owners[is_shared], minlength=count).cumsum().tolist()
-        self._words = [listed[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+        self._words = words
+        self._word_ends: list[int] = rows["words"].cumsum().tolist()  # of each sentence
+        self._owners: Ids = owners[order]  # the sentences with a word, one word after another
+        self._owner_bounds: Ids = np.stack([starts, starts + frequencies])
 
     def choose(self, budget: int, frame_tokens: int) -> dict[int, list[Excerpt]]:
         """The spans chosen within a budget in tokens, by position of the chunk, in the order of the text.
 
         `frame_tokens` is what the first sentence of a chunk costs besides its own tokens.
         """
-        tokens = self._tokens
-        if sum(tokens) + frame_tokens * len(set(self._chunks)) <= budget:
-            return self._spans(range(len(tokens)))
-        words = self._words
-        own_values = self._own_values
-        sections = self._divided(budget)
-        covered_sections = dict.fromkeys(sections, 1)
-        costs = [sentence_tokens + frame_tokens for sentence_tokens in tokens]
-        weights = [*self._weights]
-        next_weights = [*self._whole_weights]  # of one more occurrence of a word
-        weight_of = next_weights.__getitem__
-        covered: Counter[int] = Counter()
-        chosen: set[int] = set()
-
-        def gain(number: int) -> float:
-            """What a sentence adds, for each of its tokens."""
-            value = sum(map(weight_of, words[number]), own_values[number]) * weights[number]
-            return value / covered_sections[sections[number]] / (costs[number] + GAP_TOKENS)
-
-        queue = [
-            (-value / (cost + GAP_TOKENS), number)
-            for number, (value, cost) in enumerate(zip(self._first_values, costs, strict=True))
-        ]
-        heapq.heapify(queue)
+        tokens: Floats = self._rows["tokens"].copy()
+        chunks = self._rows["chunk"].copy()
+        if not len(tokens) or tokens.sum() + frame_tokens * len(np.unique(chunks)) <= budget:
+            return _by_chunk(self._rows)
+        chunk_starts, chunk_ends = _runs(chunks)
+        section_starts, section_ends = _runs(_sections(tokens, budget))
+        in_section = np.ones(len(tokens))  # chosen ones, and one
+        costs = tokens + frame_tokens
+        weights = self._weights.copy()
+        factors = weights / (costs + GAP_TOKENS)
+        values = self._values.copy()
+        occurrences = np.zeros(len(self._word_weights), np.int64)  # in chosen sentences
+        roots = np.sqrt(np.arange(len(tokens) + 2))
+        losses: Floats = -np.diff(roots, n=2)  # of a word's weight with each occurrence
+        # A gain is known from when the sentence was looked at last; it is looked at again as soon as no other
+        # known gain is greater. So it is chosen late if it has become cheaper unseen.
+        known_gains = values * factors
+        is_chosen = np.zeros(len(tokens), np.bool_)
         budget_left = float(budget)
-        while queue:
-            last_gain, number = queue[0]
-            if number in chosen or tokens[number] > budget_left:
-                heapq.heappop(queue)
-                continue
-            gain_now = -gain(number)
-            if gain_now > last_gain + 1e-12:  # other sentences were chosen meanwhile
-                heapq.heapreplace(queue, (gain_now, number))
-                continue
-            heapq.heappop(queue)
-            if costs[number] > budget_left:
-                continue
-            budget_left -= costs[number]
-            chosen.add(number)
-            covered_sections[sections[number]] += 1
-            for word in words[number]:
-                covered[word] += 1
-                share = math.sqrt(covered[word] + 1) - math.sqrt(covered[word])
-                next_weights[word] = self._whole_weights[word] * share
-            chunk = self._sentences_of_chunk(number)
-            if costs[number] > tokens[number]:
-                costs[chunk.start : chunk.stop] = tokens[chunk.start : chunk.stop]
-            for neighbor in (number - 1, number + 1):
-                if neighbor in chunk and neighbor not in chosen:
+        while True:
+            gains = values * factors
+            estimates = np.minimum(gains, known_gains)
+            best = int(estimates.argmax())
+            if costs[best] > budget_left:  # those before the first that fits are out
+                is_affordable = costs <= budget_left
+                best = int(np.where(is_affordable, estimates, 0.0).argmax())
+                known_gains[~is_affordable & (estimates > estimates[best])] = 0.0
+            if not estimates[best] or costs[best] > budget_left:
+                return _by_chunk(self._rows[is_chosen])
+            np.copyto(known_gains, gains, where=known_gains > estimates[best])
+            known_gains[best] = 0.0
+            is_chosen[best] = True
+            budget_left -= costs[best]
+            words, counts, owners = self._words_with_owners(best)
+            lost = self._word_weights[words] * losses[occurrences[words]]
+            np.subtract.at(values, owners, lost.repeat(counts))
+            occurrences[words] += 1
+            section = slice(section_starts[best], section_ends[best])
+            in_section[section] += 1
+            chunk = slice(chunk_starts[best], chunk_ends[best])
+            costs[chunk] = tokens[chunk]
+            for neighbor in (best - 1, best + 1):
+                if chunk.start <= neighbor < chunk.stop and not is_chosen[neighbor]:
                     weights[neighbor] = self._weights[neighbor] * (1 + NEIGHBOR_WEIGHT)
-                    heapq.heappush(queue, (-gain(neighbor), neighbor))
-        return self._spans(sorted(chosen))
+                    known_gains[neighbor] = np.inf
+            for part in (section, chunk):
+                factors[part] = weights[part] / in_section[part] / (costs[part] + GAP_TOKENS)
 
-    def _spans(self, numbers: Iterable[int]) -> dict[int, list[Excerpt]]:
-        """The spans of some sentences, by position of the chunk."""
-        spans: dict[int, list[Excerpt]] = {}
-        for number in numbers:
-            spans.setdefault(self._chunks[number], []).append(self._sentences[number].span)
-        return spans
+    def _words_with_owners(self, number: int) -> tuple[Ids, Ids, Ids]:
+        """The words of a sentence, how many sentences have each, and these, one word after another."""
+        end = self._word_ends[number]
+        words = self._words[end - self._rows["words"][number] : end]
+        first, last = self._owner_bounds[:, words]
+        counts = last - first
+        ends = counts.cumsum()
+        shifts = first - (ends - counts)
+        return words, counts, self._owners[np.arange(ends[-1]) + shifts.repeat(counts)]
 
-    def _sentences_of_chunk(self, number: int) -> range:
-        """The numbers of the sentences that share the chunk of one."""
-        chunk = self._chunks[number]
-        return range(bisect_left(self._chunks, chunk), bisect_right(self._chunks, chunk))
 
-    def _divided(self, budget: int) -> list[int]:
-        """The section of each sentence: the text is divided into sections of equal length."""
-        total = sum(self._tokens) or 1.0
-        mean = total / max(len(self._tokens), 1)
-        count = max(int(budget / (mean * SECTION_SENTENCES)), 1)
-        sections: list[int] = []
-        passed = 0.0
-        for tokens in self._tokens:
-            sections.append(min(int(count * passed / total), count - 1))
-            passed += tokens
-        return sections
+def _sections(tokens: Floats, budget: int) -> Ids:
+    """The section of each sentence: the text is divided into sections of equal length."""
+    passed = tokens.cumsum()
+    total = passed[-1]
+    count = max(int(budget / (total / len(tokens) * SECTION_SENTENCES)), 1)
+    sections: Ids = (count * (passed - tokens) / total).astype(np.int64)
+    return np.minimum(sections, count - 1)
+
+
+def _by_chunk(rows: Rows) -> dict[int, list[Excerpt]]:
+    """The spans of sentences, by position of the chunk."""
+    spans: dict[int, list[Excerpt]] = {}
+    for chunk, start, end in rows[["chunk", "start", "end"]].tolist():
+        spans.setdefault(chunk, []).append((start, end))
+    return spans
+
+
+def _runs(ascending: Ids) -> tuple[list[int], list[int]]:
+    """For each of the values, where the values equal to it begin, and where they end."""
+    starts = ascending.searchsorted(ascending, "left")
+    ends = ascending.searchsorted(ascending, "right")
+    return starts.tolist(), ends.tolist()

@@ -11,9 +11,13 @@ from lightrag_jsonl.core.types import UNKNOWN_TYPE, Chunk
 from lightrag_jsonl.retrieval.communities import (
     CommunityMemory,
     CommunityRows,
-    visible_chunks,
 )
-from lightrag_jsonl.retrieval.excerpts import content_stems, split_sentences
+from lightrag_jsonl.retrieval.excerpts import (
+    Sentences,
+    content_stems,
+    different_sentences,
+    sentences_of,
+)
 from lightrag_jsonl.retrieval.filtering import (
     names_in_chunks,
     names_with_types,
@@ -24,12 +28,14 @@ from lightrag_jsonl.retrieval.full_text import lexical_hits
 from lightrag_jsonl.retrieval.hits import column
 from lightrag_jsonl.retrieval.reports import cited_chunk_ids, with_reports
 from lightrag_jsonl.retrieval.task import Overview, SearchResult, SearchTask
+from lightrag_jsonl.storage.graph_index import is_among
 from lightrag_jsonl.storage.status import with_documents
 from lightrag_jsonl.storage.vector_index import Floats, Ids
 
 # Bounds of the time.
 CHUNKS_READ = 400  # whose sentences are read for one question
 MOST_PROMPT_NAMES = 2_000  # of entities; a longer list fits into no prompt
+MOST_CHUNKS_KEPT = 2_000  # whose sentences are in memory, 7 kB each if it has 1,200 tokens
 
 # How much more a sentence counts in the first or last chunk of a document, where texts say what they are about
 # and how things end. Tuned as the weights in `excerpts`.
@@ -54,12 +60,10 @@ def find_overview(task: SearchTask, context: Context, memory: CommunityMemory) -
     if task.part is None:  # a report is written from all that the passages say
         top_communities = with_reports(task.snapshot, top_communities)
     chunks_by_row = _spread_chunks(task, cited_chunk_ids(top_communities))
-    chunk_names = names_in_chunks(task, column(chunks_by_row))
     chunks = tuple(chunks_by_row.values())
-    names_by_chunk = [chunk_names[row] for row in chunks_by_row]
     overview = Overview(
         chunks=chunks,
-        sentences=split_sentences(chunks, names_by_chunk),
+        sentences=_sentences(task, chunks_by_row),
         chunk_weights=tuple(with_likeness(task, chunks_by_row, chunk_weights(chunks))),
         question_terms=subject_terms(context.question, context.keywords),
         communities=top_communities,
@@ -90,20 +94,28 @@ def _spread_chunks(task: SearchTask, cited_ids: Collection[str]) -> dict[int, Ch
     Of more than `CHUNKS_READ`, the best of each of so many sections of equal length: first by
     words in common with the question, then by the number of entities.
     """
-    chunk_ids = task.snapshot.chunk_names(visible_chunks(task).tolist())
-    ordered = column(chunk_ids)
-    cited_rows = {row for row, id in chunk_ids.items() if id in cited_ids}
+    ordered = _reading_order(task)
+    cited_rows = set(task.snapshot.chunks(ids=cited_ids)) & set(ordered.tolist())
     if len(ordered) > CHUNKS_READ:
         scores = _chunk_scores(task, ordered)
         sections = np.array_split(np.arange(len(ordered)), CHUNKS_READ)
         best_rows = {int(ordered[section[scores[section].argmax()]]) for section in sections}
-        read_rows = best_rows | cited_rows
-        ordered = column([row for row in chunk_ids if row in read_rows])
+        ordered = ordered[is_among(ordered, column(best_rows | cited_rows))]
     stored_chunks = task.snapshot.chunks(ordered.tolist())
     chunks_by_row = {
         row: stored_chunks[row] for row in ordered.tolist() if stored_chunks[row].text.strip()
     }
     return _without_front_matter(task, chunks_by_row, cited_rows)
+
+
+def _reading_order(task: SearchTask) -> Ids:
+    """The visible chunks in the order of the text; the order of all is kept for a state of the index."""
+    memory = task.snapshot.state_memory
+    if memory.reading_order is None:
+        rows = task.snapshot.graph.chunks.tolist()
+        memory.reading_order = column(task.snapshot.chunk_names(rows))
+    ordered: Ids = memory.reading_order
+    return ordered[task.inside("chunk", ordered)]
 
 
 def _chunk_scores(task: SearchTask, chunks: Ids) -> Floats:
@@ -162,7 +174,24 @@ def with_likeness(
     return weighted
 
 
-# ── names ───────────────────────────────────────────────────────────────────────
+# ── sentences and names ───────────────────────────────────────────────────────────────────────
+
+
+def _sentences(task: SearchTask, chunks_by_row: Mapping[int, Chunk]) -> Sentences:
+    """The different sentences of chunks; without a filter, those of a chunk are kept for a state of the index."""
+    kept: dict[int, Sentences] = {}
+    if task.filtered is None:
+        kept = task.snapshot.state_memory.sentences
+    found = {row: kept[row] for row in chunks_by_row if row in kept}
+    missing = [row for row in chunks_by_row if row not in found]
+    names = names_in_chunks(task, column(missing))
+    for row in missing:
+        chunk = chunks_by_row[row]
+        found[row] = sentences_of(chunk.text, chunk.tokens, tuple(names[row].items()))
+    if len(kept) + len(missing) > MOST_CHUNKS_KEPT:
+        kept.clear()
+    kept.update(found)
+    return different_sentences([found[row] for row in chunks_by_row])
 
 
 def _important_names(
@@ -179,7 +208,7 @@ def _important_names(
     is_visible = task.inside("chunk", mentioning)
     mentions = np.bincount(positions[is_visible], minlength=len(entities))
     scores = visible_degrees(task, entities) + mentions
-    is_mentioned = np.isin(entities, task.snapshot.graph.entities_of(chunks)[1])
+    is_mentioned = is_among(entities, task.snapshot.graph.entities_of(chunks)[1])
     best = np.lexsort((-scores, ~is_mentioned))[: min(is_mentioned.sum(), MOST_PROMPT_NAMES)]
     named_types = names_with_types(task, entities[best])
     names: list[tuple[int, str]] = []

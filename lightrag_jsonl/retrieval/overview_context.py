@@ -7,7 +7,7 @@ from lightrag_jsonl.core.languages import FIXED_WORDS, known_language
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import Tokenizer
 from lightrag_jsonl.retrieval.context import REDUCED, context_mark
-from lightrag_jsonl.retrieval.context_writer import ContextWriter
+from lightrag_jsonl.retrieval.context_writer import ContextWriter, listed_name
 from lightrag_jsonl.retrieval.excerpts import ExcerptChoice
 from lightrag_jsonl.retrieval.reports import cited_chunk_ids
 from lightrag_jsonl.retrieval.task import Overview, SearchResult
@@ -103,7 +103,8 @@ class OverviewWriter:
         tokens = 0
         for position, name in overview.names:
             if name not in self._name_tokens:
-                self._name_tokens[name] = self._tokenizer.count(self._writer.listed_name(name))
+                text = listed_name(name, self._writer.words.list_comma)
+                self._name_tokens[name] = self._tokenizer.count(text)
             cost = self._name_tokens[name]
             if tokens + cost > NAMES_SHARE * budget:
                 break

@@ -1,6 +1,6 @@
 """The values of one search: query and task, seeds, subgraph, result."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TypeVar
 
 import numpy as np
@@ -11,7 +11,7 @@ from lightrag_jsonl.core.modes import MODES, ModePlan
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.types import Chunk, Entity, Kind, Relation
-from lightrag_jsonl.retrieval.excerpts import CandidateSentence
+from lightrag_jsonl.retrieval.excerpts import Sentences
 from lightrag_jsonl.retrieval.hits import NO_HITS, Hits, Mask, column, ties
 from lightrag_jsonl.storage.graph_index import distinct_rows, is_among
 from lightrag_jsonl.storage.vector_index import Floats, Ids
@@ -146,7 +146,7 @@ class Overview(Struct, frozen=True, kw_only=True):
     """
 
     chunks: tuple[Chunk, ...]
-    sentences: Sequence[Sequence[CandidateSentence]]
+    sentences: Sentences
     chunk_weights: tuple[float, ...]
     question_terms: frozenset[str]
     communities: tuple[Community, ...]

@@ -73,14 +73,14 @@ def _distinct_labels(
     labels: Mapping[str, str], documents: Collection[StoredDocument]
 ) -> dict[str, str]:
     """The labels by id of document; equal ones get the folder of the source, the file, or else the id."""
-    sources = {document.id: PurePath(document.source or "") for document in documents}
+    sources = {document.id: document.source or "" for document in documents}
     ids_by_label: defaultdict[str, list[str]] = defaultdict(list)
     for id, label in labels.items():
         ids_by_label[label].append(id)
     distinct_labels = dict(labels)
     for label, ids in ids_by_label.items():
         if len(ids) > 1:
-            paths = [sources[id] for id in ids]
+            paths = [PurePath(sources[id]) for id in ids]
             additions = (
                 _telling_ends([path.parent for path in paths]) or _telling_ends(paths) or ids
             )

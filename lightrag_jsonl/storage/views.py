@@ -47,12 +47,15 @@ class StoreView(
 class StateMemory:
     """What is counted or loaded once in a generation: a count of a term reads all its occurrences, and questions
     share their common words; `has_records` reads all chunks of an index without records; `facts` are entities
-    and relations by row id, as questions show them.
+    and relations by row id, as questions show them; `reading_order` are all chunks in the order of the text, and `sentences`
+    those of chunks by row id, for questions about the whole.
     """
 
     def __init__(self) -> None:
         self.facts: dict[Kind, dict[int, Any]] = {"entity": {}, "relation": {}}
         self.has_records: bool | None = None  # not looked up yet
+        self.reading_order: Ids | None = None
+        self.sentences: dict[int, Any] = {}
         self._part_count = 0
         self._counts: dict[str, int] = {}
 

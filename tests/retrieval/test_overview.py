@@ -322,7 +322,7 @@ def test_what_fits_is_chosen_whole() -> None:
     ]
     sentences = split_sentences(chunks, [{}, {}])
     choice = ExcerptChoice(sentences, question_terms=frozenset(), chunk_weights=[1.0, 1.0])
-    tokens = sum(sentence.tokens for group in sentences for sentence in group)
+    tokens = sentences.rows["tokens"].sum()
     whole = math.ceil(tokens) + 2 * FRAME_TOKENS
 
     everything = choice.choose(whole, FRAME_TOKENS)
