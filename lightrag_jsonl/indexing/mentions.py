@@ -82,16 +82,16 @@ class MentionCollector(Struct, dict=True):
         """Add (line, record) pairs; returns the number of new names and pairs."""
         count_before = len(self._keys)
         records = list(records)
-        may_hold_copies = self.examples.may_be_in(
+        may_be_copies = self.examples.may_be_copies(
             [record for _, record in records], self._source_words
         )
-        for line, record in records:
+        for (line, record), may_be_copy in zip(records, may_be_copies, strict=True):
             if self.ontology:
                 if violation := self.ontology.check(record, self._types):
                     self.reject(line, record, "ontology", violation)
                     continue
                 record = self.ontology.declared(record)
-            self._add_record(line, record, may_be_copy=may_hold_copies or bool(self.ontology))
+            self._add_record(line, record, may_be_copy=may_be_copy)
         return len(self._keys) - count_before
 
     def extraction(self) -> Extraction:
@@ -171,7 +171,7 @@ class MentionCollector(Struct, dict=True):
         """Add the mentions in a record, or refuse the record."""
         is_graph = self.prompt in (GRAPH_PROMPT, SMALL_PROMPT)
         parts = [record] if is_graph else [*graph_records(record)]
-        if may_be_copy and self.examples.may_be_in([record], self._source_words):
+        if may_be_copy:
             own_parts = [self._without_copies(part) for part in parts]
             if None in own_parts:
                 self.reject(line, record, "example", COPIED)
@@ -181,7 +181,7 @@ class MentionCollector(Struct, dict=True):
             part, problem = self._with_usable_names(part)
             if problem is not None:
                 self.reject(line, record, *problem)
-                if not part["name"] and not (part["source"] and part["target"]):
+                if not part.get("name") and not (part.get("source") and part.get("target")):
                     continue
                 problem = None
             match part.get("type"):
@@ -205,14 +205,16 @@ class MentionCollector(Struct, dict=True):
         problem: RecordProblem | None = None
         names: Record = {}
         for key in NAME_FIELDS:
-            names[key], fault = self._usable_name(_plain_text(record.get(key)))
-            problem = fault or problem
+            if key in record:
+                names[key], fault = self._usable_name(record[key])
+                problem = fault or problem
         return {**record, **names}, problem
 
-    def _usable_name(self, text: str) -> tuple[str, RecordProblem | None]:
+    def _usable_name(self, value: Json) -> tuple[str, RecordProblem | None]:
         """The clean name of which nothing may be left, and the fault; most names come in several records."""
+        text = value if isinstance(value, str) else _plain_text(value)
         if text not in self._usable_names:
-            written = clean_name(text)
+            written = clean_name(_plain_text(text))
             name, fault = usable_name(written, self._has_name)
             detail = f"{fault}: {clipped(written, LONGEST_SHOWN_NAME)!r}" if fault else ""
             self._usable_names[text] = name, ("empty_name", detail) if fault else None
@@ -233,7 +235,7 @@ class MentionCollector(Struct, dict=True):
                 self.content_keywords[keyword] = None
 
     def _add_entity(self, record: Record) -> RecordProblem | None:
-        name = str(record["name"])
+        name = str(record.get("name", ""))
         if not name:
             return "empty_name", "the entity has no name"
         if self._is_too_long(name):
@@ -274,8 +276,8 @@ class MentionCollector(Struct, dict=True):
         )
 
     def _add_relation(self, line: int, record: Record) -> RecordProblem | None:
-        source = str(record["source"])
-        target = str(record["target"])
+        source = str(record.get("source", ""))
+        target = str(record.get("target", ""))
         if not (source and target):
             return "empty_name", "an end of the relation has no name"
         if self._is_too_long(source) or self._is_too_long(target):
@@ -307,7 +309,7 @@ class MentionCollector(Struct, dict=True):
 
     def _add_name(self, record: Record) -> RecordProblem | None:
         """Add a name that a small model read, unless the text does not have it, or it is none."""
-        name = str(record["name"])
+        name = str(record.get("name", ""))
         problem = name_problem(name, self.text) if name else ""
         if problem:
             return "unsupported", problem
