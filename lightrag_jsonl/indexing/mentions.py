@@ -29,7 +29,7 @@ from lightrag_jsonl.core.types import (
 from lightrag_jsonl.indexing.examples import NAME_FIELDS, Examples, TextWords, names_any
 from lightrag_jsonl.indexing.name_faults import usable_name
 from lightrag_jsonl.llm.reader import rejected_text
-from lightrag_jsonl.providers.offline import extract_names, name_problem
+from lightrag_jsonl.providers.offline import extract_names, has_other_name, name_problem
 
 if TYPE_CHECKING:
     from lightrag_jsonl.indexing.ontology import Ontology
@@ -120,16 +120,12 @@ class MentionCollector(Struct, dict=True):
             content_keywords=tuple(sorted(self.content_keywords)),
         )
 
-    def lacks_any(self, names: Iterable[str]) -> bool:
-        """Whether one of the names is in no record, neither whole nor as a part of a longer name."""
+    def lacks_a_name(self) -> bool:
+        """Whether a name of the text is in no record, neither whole nor as a part of a longer name."""
         ends = [end for relation in self.relations for end in (relation.source, relation.target)]
         aliases = [alias for entity in self.entities for alias in entity.aliases]
-        recorded = [*(entity.name for entity in self.entities), *ends, *aliases]
-        keys = {name_key(name) for name in recorded}
-        return not all(
-            any(key in recorded_key or recorded_key in key for recorded_key in keys)
-            for key in map(name_key, names)
-        )
+        names = [*(entity.name for entity in self.entities), *ends, *aliases]
+        return has_other_name(self.text, self.language, frozenset(map(name_key, names)))
 
     def doubtful_relations(self) -> list[Rejection]:
         """The kept relations with a description that names neither end, by name or alias.
