@@ -519,6 +519,8 @@ def _stated_pairs(mentions: Iterable[EntityMentionRow], names: _Names) -> Iterat
             if bearer in names.by_key and alias in names.by_key:
                 yield bearer, alias
     for text in names.texts:
+        if text.isascii() and "(" not in text and "&" not in text:  # nothing stands in brackets
+            continue
         folded = folded_text(text)
         if has_cjk(text):
             yield from _stated_other_names(folded, names.by_key)
