@@ -135,14 +135,20 @@ class MentionCollector(Struct, dict=True):
         """
         aliases_by_key: dict[str, list[str]] = {}
         for entity in self.entities:
-            own_aliases = aliases_by_key.setdefault(name_key(entity.name), [])
-            own_aliases.extend(map(name_key, entity.aliases))
+            if entity.aliases:
+                own_aliases = aliases_by_key.setdefault(name_key(entity.name), [])
+                own_aliases.extend(map(name_key, entity.aliases))
         doubtful: list[Rejection] = []
         for mention, line in self._relation_lines.items():
+            description = mention.description
+            if description.isascii() and (
+                mention.source in description or mention.target in description
+            ):  # quickly: most descriptions spell an end as the record does
+                continue
             ends = [name_key(mention.source), name_key(mention.target)]
             aliases = [alias for end in ends for alias in aliases_by_key.get(end, ())]
-            if mention.description and not names_any(mention.description, [*ends, *aliases]):
-                text = rejected_text(f"{mention.source} — {mention.target}: {mention.description}")
+            if description and not names_any(description, [*ends, *aliases]):
+                text = rejected_text(f"{mention.source} — {mention.target}: {description}")
                 doubtful.append(Rejection(line, text, "unnamed_ends", UNNAMED_ENDS))
         return doubtful
 
@@ -278,13 +284,14 @@ class MentionCollector(Struct, dict=True):
             return "empty_name", "an end of the relation has no name"
         if self._is_too_long(source) or self._is_too_long(target):
             return self._too_long("a name")
-        keys = tuple(sorted((name_key(source), name_key(target))))
-        if keys[0] == keys[1]:
+        source_key = name_key(source)
+        target_key = name_key(target)
+        if source_key == target_key:
             return "self_relation", f"{source!r} is related to itself"
-        for name in (source, target):
-            if _is_pronoun(name, self._types.get(name_key(name), UNKNOWN_TYPE)):
+        for name, key in ((source, source_key), (target, target_key)):
+            if _is_pronoun(name, self._types.get(key, UNKNOWN_TYPE)):
                 return "empty_name", f"{name!r} is a pronoun, not a name"
-        self._keys.add(keys)
+        self._keys.add(tuple(sorted((source_key, target_key))))
         strength = record.get("strength")
         all_keywords = _plain_texts(record.get("keywords"))
         keywords = tuple(itertools.filterfalse(self._is_too_long, all_keywords))
