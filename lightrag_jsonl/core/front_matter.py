@@ -1,7 +1,7 @@
 """Front matter and boilerplate, known by their own words and shape: licences, imprints, lists of contents."""
 
 import re
-from collections import Counter
+from collections.abc import Sequence
 
 from msgspec import Struct
 
@@ -44,11 +44,10 @@ class _WordTable(Struct, frozen=True):
         chinese_words = sorted(chinese.split(), key=len, reverse=True)
         return cls(frozenset(english.split()), pattern_of("|".join(chinese_words)))
 
-    def words_in(self, folded: str, words_of_text: Counter[str]) -> Counter[str]:
-        """The words of the table in a folded text, counted."""
-        english_words = {word: words_of_text[word] for word in self.english & words_of_text.keys()}
+    def words_in(self, folded: str, words_of_text: Sequence[str]) -> list[str]:
+        """The words of the table in a folded text, each as often as the text has it."""
         chinese_words = self.chinese.findall(folded) if has_cjk(folded) else []
-        return Counter(english_words) + Counter(chinese_words)
+        return [word for word in words_of_text if word in self.english] + chinese_words
 
 
 _COPYING = _WordTable.of(
@@ -100,7 +99,7 @@ def is_front_matter(text: str) -> bool:
     if text.count("\n") < ENTRIES and not any(hint in plain for hint in HINTS):
         return False  # quickly, since most passages are none
     folded = nfkc_casefold(text)
-    words_of_text = Counter(_FOLDED_WORD.findall(folded))
+    words_of_text = _FOLDED_WORD.findall(folded)
     if _is_licence(folded, words_of_text) or _is_imprint(folded, words_of_text):
         return True
     entries = _entries_of_contents(folded)
@@ -147,21 +146,20 @@ def asks_for_front_matter(question: str) -> bool:
     return _ASKED.search(nfkc_casefold(question)) is not None
 
 
-def _is_licence(folded: str, words_of_text: Counter[str]) -> bool:
+def _is_licence(folded: str, words_of_text: Sequence[str]) -> bool:
     copying = _COPYING.words_in(folded, words_of_text)
-    if len(copying) < 2:
+    if len(set(copying)) < 2:
         return False
     rights = _RIGHTS.words_in(folded, words_of_text)
-    is_varied = len(rights) >= 2 and len({*copying, *rights}) >= LICENCE_WORDS
-    number = copying.total() + rights.total()
-    return is_varied and number >= LICENCE_SHARE * _number_of_words(folded)
+    is_varied = len(set(rights)) >= 2 and len({*copying, *rights}) >= LICENCE_WORDS
+    return is_varied and len(copying) + len(rights) >= LICENCE_SHARE * _number_of_words(folded)
 
 
-def _is_imprint(folded: str, words_of_text: Counter[str]) -> bool:
+def _is_imprint(folded: str, words_of_text: Sequence[str]) -> bool:
     makers = _MAKING.words_in(folded, words_of_text)
-    if len(makers) < DISTINCT_WORDS:
+    if len(set(makers)) < DISTINCT_WORDS:
         return False
-    return makers.total() >= IMPRINT_SHARE * _number_of_words(folded)
+    return len(makers) >= IMPRINT_SHARE * _number_of_words(folded)
 
 
 def _entries_of_contents(folded: str) -> list[str]:
