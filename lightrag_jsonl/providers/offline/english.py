@@ -96,7 +96,7 @@ def english_names(
     A capital shows a name, except where any word has a capital: at the beginning of a sentence,
     after a mark that begins something, such as a colon, and in a heading. A word in such a place is
     a name if it is no ordinary word, or if the text has it with a capital elsewhere more often than
-    without. Runs of capitals in the `recorded` name keys are left out, and so are names in the title beside it.
+    without. Names within the title, and runs of capitals in the `recorded` name keys, are left out.
     """
     spans = list(without_name_lines(text, spans, _CAPITALIZED_NAME))
     title_end = 0
@@ -111,9 +111,8 @@ def english_names(
 class _Capitals(Struct, frozen=True, dict=True):
     """Where capitals tell nothing in a text, and the counts of capitals elsewhere.
 
-    `openings` are the positions of first words. The `words` at the other places are those of the `stretches`; many
-    texts ask for none of them. `counts` has all of them, `capitalized` those with a capital, and `pairs` adjacent
-    words with capitals.
+    `openings` are the positions of first words, `stretches` the words at the other places, which are counted at the
+    first question: many a text needs no counts.
     """
 
     openings: Set[int]
