@@ -23,6 +23,7 @@ LEAST_COPIED_WORDS = 2  # of a statement about a name of the text; one word may 
 NAME_FIELDS = ("name", "source", "target")
 DATE_FIELDS = ("valid_from", "valid_to")
 _APOSTROPHES = ("'", *QUOTE_FORMS)  # a search term has none
+_RECORDS = msgspec.json.Encoder()
 _IDEOGRAPHS = pattern_of("[\u4e00-\u9fff]+")
 LONGEST_PART = 3  # characters of words that are looked for as a whole, never inside longer words
 
@@ -55,14 +56,20 @@ class Examples(Struct, frozen=True, dict=True):
         parts = [part for record in records for part in expand(record)]
         return cls(tuple(parts), with_terms)
 
-    def may_be_in(self, records: Sequence[Record], source: "TextWords") -> bool:
-        """Whether one of the records has a telling word of an example, whole or inside a word, that the text does
-        not have; otherwise none is a copy.
+    def may_be_copies(self, records: Sequence[Record], source: "TextWords") -> list[bool]:
+        """For each record, whether it has a telling word of an example, whole or inside a word, that the text does
+        not have; otherwise it is no copy.
         """
-        plain = nfkc_casefold(msgspec.json.encode(records).decode())
+        plain = nfkc_casefold(_RECORDS.encode_lines(records).decode())
         for mark in _APOSTROPHES:
             plain = plain.replace(mark, "")
-        return any(word in plain and not source.has_word(word) for word in self._telling_words)
+        words = [
+            word for word in self._telling_words if word in plain and not source.has_word(word)
+        ]
+        if not words:
+            return [False] * len(records)
+        lines = plain.split("\n")[:-1]
+        return [any(word in line for word in words) for line in lines]
 
     def checked(
         self, record: Record, source: "TextWords", *, with_keywords: bool = True

@@ -1,7 +1,6 @@
 """Reads the entities and relations of chunks, with a model or with an extractor of a user's own."""
 
 import asyncio
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -33,6 +32,7 @@ from lightrag_jsonl.indexing.mentions import (
 from lightrag_jsonl.indexing.progress import ProgressCounter
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.llm.field_aliases import normalize_graph_record
+from lightrag_jsonl.providers.offline import text_names
 
 if TYPE_CHECKING:
     from lightrag_jsonl.indexing.ontology import Ontology
@@ -47,8 +47,8 @@ LEAST_RECORDS = 100  # that every chunk may have, however short it is
 class LLMExtractor:
     """Reads entities and relations with a model (the `Extractor` port).
 
-    `names_in` finds the names in a text: a missing one is a reason to ask again, and a `grounded`
-    model is limited to these names. Conversations are kept within the model's `window`.
+    A name of the text without a record is a reason to ask again, and a `grounded` model is limited to the names
+    of the text. Conversations are kept within the model's `window`.
     """
 
     def __init__(
@@ -58,14 +58,12 @@ class LLMExtractor:
         *,
         language: str,
         ontology: "Ontology | None" = None,
-        names_in: Callable[[str], Sequence[str]],
         window: ContextWindow,
         grounded: bool = False,
     ) -> None:
         self._client = client
         self._options = options
         self._ontology = ontology
-        self._names_in = names_in
         self._window = window
         self._grounded = grounded
         self._language = known_language(language)
@@ -124,9 +122,7 @@ class LLMExtractor:
             return False
         if chunk.tokens >= LONG_CHUNK:
             return True
-        return conversation.truncated > 0 or conversation.collector.lacks_any(
-            self._names_in(chunk.whole_text)
-        )
+        return conversation.truncated > 0 or conversation.collector.lacks_a_name()
 
     def _conversation(self, chunk: Chunk, meter: UsageMeter) -> Conversation:
         options = self._options
@@ -149,7 +145,7 @@ class LLMExtractor:
             options=options,
             window=self._window,
             variables=variables,
-            names=self._names_in(chunk.whole_text) if self._grounded else None,
+            names=text_names(chunk.whole_text, self._language) if self._grounded else None,
             meter=meter,
             priority=self._client.next_priority(),
             document=chunk.document_id,

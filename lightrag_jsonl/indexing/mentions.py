@@ -29,7 +29,7 @@ from lightrag_jsonl.core.types import (
 from lightrag_jsonl.indexing.examples import NAME_FIELDS, Examples, TextWords, names_any
 from lightrag_jsonl.indexing.name_faults import usable_name
 from lightrag_jsonl.llm.reader import rejected_text
-from lightrag_jsonl.providers.offline import extract_names, name_problem
+from lightrag_jsonl.providers.offline import extract_names, has_other_name, name_problem
 
 if TYPE_CHECKING:
     from lightrag_jsonl.indexing.ontology import Ontology
@@ -82,16 +82,16 @@ class MentionCollector(Struct, dict=True):
         """Add (line, record) pairs; returns the number of new names and pairs."""
         count_before = len(self._keys)
         records = list(records)
-        may_hold_copies = self.examples.may_be_in(
+        may_be_copies = self.examples.may_be_copies(
             [record for _, record in records], self._source_words
         )
-        for line, record in records:
+        for (line, record), may_be_copy in zip(records, may_be_copies, strict=True):
             if self.ontology:
                 if violation := self.ontology.check(record, self._types):
                     self.reject(line, record, "ontology", violation)
                     continue
                 record = self.ontology.declared(record)
-            self._add_record(line, record, may_be_copy=may_hold_copies or bool(self.ontology))
+            self._add_record(line, record, may_be_copy=may_be_copy)
         return len(self._keys) - count_before
 
     def extraction(self) -> Extraction:
@@ -120,16 +120,12 @@ class MentionCollector(Struct, dict=True):
             content_keywords=tuple(sorted(self.content_keywords)),
         )
 
-    def lacks_any(self, names: Iterable[str]) -> bool:
-        """Whether one of the names is in no record, neither whole nor as a part of a longer name."""
+    def lacks_a_name(self) -> bool:
+        """Whether a name of the text is in no record, neither whole nor as a part of a longer name."""
         ends = [end for relation in self.relations for end in (relation.source, relation.target)]
         aliases = [alias for entity in self.entities for alias in entity.aliases]
-        recorded = [*(entity.name for entity in self.entities), *ends, *aliases]
-        keys = {name_key(name) for name in recorded}
-        return not all(
-            any(key in recorded_key or recorded_key in key for recorded_key in keys)
-            for key in map(name_key, names)
-        )
+        names = [*(entity.name for entity in self.entities), *ends, *aliases]
+        return has_other_name(self.text, self.language, frozenset(map(name_key, names)))
 
     def doubtful_relations(self) -> list[Rejection]:
         """The kept relations with a description that names neither end, by name or alias.
@@ -139,14 +135,20 @@ class MentionCollector(Struct, dict=True):
         """
         aliases_by_key: dict[str, list[str]] = {}
         for entity in self.entities:
-            own_aliases = aliases_by_key.setdefault(name_key(entity.name), [])
-            own_aliases.extend(map(name_key, entity.aliases))
+            if entity.aliases:
+                own_aliases = aliases_by_key.setdefault(name_key(entity.name), [])
+                own_aliases.extend(map(name_key, entity.aliases))
         doubtful: list[Rejection] = []
         for mention, line in self._relation_lines.items():
+            description = mention.description
+            if description.isascii() and (
+                mention.source in description or mention.target in description
+            ):  # quickly: most descriptions spell an end as the record does
+                continue
             ends = [name_key(mention.source), name_key(mention.target)]
             aliases = [alias for end in ends for alias in aliases_by_key.get(end, ())]
-            if mention.description and not names_any(mention.description, [*ends, *aliases]):
-                text = rejected_text(f"{mention.source} — {mention.target}: {mention.description}")
+            if description and not names_any(description, [*ends, *aliases]):
+                text = rejected_text(f"{mention.source} — {mention.target}: {description}")
                 doubtful.append(Rejection(line, text, "unnamed_ends", UNNAMED_ENDS))
         return doubtful
 
@@ -171,7 +173,7 @@ class MentionCollector(Struct, dict=True):
         """Add the mentions in a record, or refuse the record."""
         is_graph = self.prompt in (GRAPH_PROMPT, SMALL_PROMPT)
         parts = [record] if is_graph else [*graph_records(record)]
-        if may_be_copy and self.examples.may_be_in([record], self._source_words):
+        if may_be_copy:
             own_parts = [self._without_copies(part) for part in parts]
             if None in own_parts:
                 self.reject(line, record, "example", COPIED)
@@ -181,7 +183,7 @@ class MentionCollector(Struct, dict=True):
             part, problem = self._with_usable_names(part)
             if problem is not None:
                 self.reject(line, record, *problem)
-                if not part["name"] and not (part["source"] and part["target"]):
+                if not part.get("name") and not (part.get("source") and part.get("target")):
                     continue
                 problem = None
             match part.get("type"):
@@ -205,14 +207,16 @@ class MentionCollector(Struct, dict=True):
         problem: RecordProblem | None = None
         names: Record = {}
         for key in NAME_FIELDS:
-            names[key], fault = self._usable_name(_plain_text(record.get(key)))
-            problem = fault or problem
+            if key in record:
+                names[key], fault = self._usable_name(record[key])
+                problem = fault or problem
         return {**record, **names}, problem
 
-    def _usable_name(self, text: str) -> tuple[str, RecordProblem | None]:
+    def _usable_name(self, value: Json) -> tuple[str, RecordProblem | None]:
         """The clean name of which nothing may be left, and the fault; most names come in several records."""
+        text = value if isinstance(value, str) else _plain_text(value)
         if text not in self._usable_names:
-            written = clean_name(text)
+            written = clean_name(_plain_text(text))
             name, fault = usable_name(written, self._has_name)
             detail = f"{fault}: {clipped(written, LONGEST_SHOWN_NAME)!r}" if fault else ""
             self._usable_names[text] = name, ("empty_name", detail) if fault else None
@@ -233,7 +237,7 @@ class MentionCollector(Struct, dict=True):
                 self.content_keywords[keyword] = None
 
     def _add_entity(self, record: Record) -> RecordProblem | None:
-        name = str(record["name"])
+        name = str(record.get("name", ""))
         if not name:
             return "empty_name", "the entity has no name"
         if self._is_too_long(name):
@@ -274,19 +278,20 @@ class MentionCollector(Struct, dict=True):
         )
 
     def _add_relation(self, line: int, record: Record) -> RecordProblem | None:
-        source = str(record["source"])
-        target = str(record["target"])
+        source = str(record.get("source", ""))
+        target = str(record.get("target", ""))
         if not (source and target):
             return "empty_name", "an end of the relation has no name"
         if self._is_too_long(source) or self._is_too_long(target):
             return self._too_long("a name")
-        keys = tuple(sorted((name_key(source), name_key(target))))
-        if keys[0] == keys[1]:
+        source_key = name_key(source)
+        target_key = name_key(target)
+        if source_key == target_key:
             return "self_relation", f"{source!r} is related to itself"
-        for name in (source, target):
-            if _is_pronoun(name, self._types.get(name_key(name), UNKNOWN_TYPE)):
+        for name, key in ((source, source_key), (target, target_key)):
+            if _is_pronoun(name, self._types.get(key, UNKNOWN_TYPE)):
                 return "empty_name", f"{name!r} is a pronoun, not a name"
-        self._keys.add(keys)
+        self._keys.add(tuple(sorted((source_key, target_key))))
         strength = record.get("strength")
         all_keywords = _plain_texts(record.get("keywords"))
         keywords = tuple(itertools.filterfalse(self._is_too_long, all_keywords))
@@ -307,7 +312,7 @@ class MentionCollector(Struct, dict=True):
 
     def _add_name(self, record: Record) -> RecordProblem | None:
         """Add a name that a small model read, unless the text does not have it, or it is none."""
-        name = str(record["name"])
+        name = str(record.get("name", ""))
         problem = name_problem(name, self.text) if name else ""
         if problem:
             return "unsupported", problem

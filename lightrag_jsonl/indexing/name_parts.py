@@ -142,10 +142,12 @@ class NameParts(Struct, frozen=True, dict=True):
         """Whether the words are those of a person's full name: by the type, or else by a given name, by
         initials, or by a title before the surname elsewhere (`surnames`).
         """
-        if not self.is_proper or len(self.words) < 2 or len(self.words) > _MOST_WORDS:
+        if len(self.words) < 2 or len(self.words) > _MOST_WORDS or self.kind not in ("", "person"):
             return False
         if not (
-            JOINING_WORDS.isdisjoint(self.words) and all(map(_PERSON_WORD.fullmatch, self.words))
+            self.is_proper
+            and JOINING_WORDS.isdisjoint(self.words)
+            and all(map(_PERSON_WORD.fullmatch, self.words))
         ):
             return False
         if self.kind or "," in self.name:  # "Victoria, Australia" is none for want of a type

@@ -424,7 +424,6 @@ class Engine:
             self.options,
             language=self.language,
             ontology=ontology,
-            names_in=partial(offline.text_names, language=known_language(self.language)),
             window=ContextWindow(context_tokens(model), self.tokenizer.count),
             grounded=getattr(model, "constrain", "") == "grounded",
         )

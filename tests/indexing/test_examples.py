@@ -72,7 +72,6 @@ async def extract(
         client,
         options,
         language=language,
-        names_in=lambda text: [],
         window=ContextWindow(None, len),
         ontology=SHIPS if options.extraction == "extract-with-ontologies" else None,
     )

@@ -6,6 +6,7 @@ from lightrag_jsonl.providers.offline.extraction import (
     OfflineExtractor,
     extract_names,
     extract_text,
+    has_other_name,
     text_names,
 )
 from lightrag_jsonl.providers.offline.keywords import OfflineKeywords
@@ -18,6 +19,7 @@ __all__ = [
     "OfflineKeywords",
     "extract_names",
     "extract_text",
+    "has_other_name",
     "name_problem",
     "text_names",
 ]

@@ -4,11 +4,13 @@ import unicodedata
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
+from functools import cached_property
 from itertools import pairwise
 
 from msgspec import Struct
 
 from lightrag_jsonl.core.given_names import GIVEN_NAMES
+from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.sentences import OPENING_MARKS, beginning_of_words
 from lightrag_jsonl.core.stop_words import STOP_WORDS
@@ -23,7 +25,6 @@ from lightrag_jsonl.providers.offline.phrases import (
     Spans,
     title_phrases,
     without_name_lines,
-    without_overlap,
 )
 
 PERSON_TITLES = word_set("mr mrs ms miss dr prof")
@@ -79,7 +80,7 @@ _STRETCH_END = "\n"  # in a list of words: between words that are no neighbours
 
 def english_phrases(text: str, spans: Spans) -> PhrasesAndWords:
     """The names and the content words of an English text; `spans` are the sentences."""
-    names = english_names(text, spans)
+    names = list(english_names(text, spans))
     named_positions = {at for name in names for at in range(name.start, name.end)}
     words: list[ContentWord] = []
     for match in _ENGLISH_WORD.finditer(text):
@@ -89,30 +90,59 @@ def english_phrases(text: str, spans: Spans) -> PhrasesAndWords:
     return PhrasesAndWords(names, words)
 
 
-def english_names(text: str, spans: Spans, *, has_title: bool = True) -> list[Phrase]:
-    """The names of an English text; `spans` are the sentences, the first may be the title.
+def english_names(
+    text: str, spans: Spans, *, has_title: bool = True, recorded: str = ""
+) -> Iterator[Phrase]:
+    """The names of an English text in order; `spans` are the sentences, the first may be the title.
 
     A capital shows a name, except where any word has a capital: at the beginning of a sentence,
     after a mark that begins something, such as a colon, and in a heading. A word in such a place is
     a name if it is no ordinary word, or if the text has it with a capital elsewhere more often than
-    without.
+    without. Names within the title, and runs of capitals in the `recorded` name keys, are left out.
     """
     spans = list(without_name_lines(text, spans, _CAPITALIZED_NAME))
-    titles = title_phrases(text, spans) if has_title else ()
-    return without_overlap([*titles, *_capitalized_names(text, spans)])
+    title_end = 0
+    for title in title_phrases(text, spans) if has_title else ():
+        yield title
+        title_end = title.end
+    for name in _capitalized_names(text, spans, recorded):
+        if name.start >= title_end:
+            yield name
 
 
-class _Capitals(Struct, frozen=True):
+class _Capitals(Struct, frozen=True, dict=True):
     """Where capitals tell nothing in a text, and the counts of capitals elsewhere.
 
-    `openings` are the positions of first words. `counts` has the words at the other places, `capitalized`
-    those with a capital. `pairs` are adjacent words with capitals at other places.
+    `openings` are the positions of first words, `stretches` the words at the other places, which are counted at the
+    first question: many a text needs no counts.
     """
 
     openings: Set[int]
-    counts: Counter[str]
-    capitalized: Counter[str]
-    pairs: Set[tuple[str, str]]
+    stretches: Iterator[list[str]]
+
+    @cached_property
+    def words(self) -> list[str]:
+        """The words at the other places, with ends of stretches between words that are no neighbours."""
+        return [word for stretch in self.stretches for word in (*stretch, _STRETCH_END)]
+
+    @cached_property
+    def counts(self) -> Counter[str]:
+        """The words in lower case."""
+        return Counter(map(str.casefold, self.words))
+
+    @cached_property
+    def capitalized(self) -> Counter[str]:
+        """The words with a capital, in lower case."""
+        return Counter([word.casefold() for word in self.words if word[0].isupper()])
+
+    @cached_property
+    def pairs(self) -> Set[tuple[str, str]]:
+        """Adjacent words with capitals, in lower case."""
+        return {
+            (word.casefold(), next_word.casefold())
+            for word, next_word in pairwise(self.words)
+            if word[0].isupper() and next_word[0].isupper()
+        }
 
     def surplus(self, word: str) -> int:
         """The other places where a word has a capital minus the places without."""
@@ -124,11 +154,13 @@ class _Capitals(Struct, frozen=True):
         return surplus > 0 if surplus else not all(map(is_ordinary, word.split("-")))
 
 
-def _capitalized_names(text: str, spans: Spans) -> Iterator[Phrase]:
+def _capitalized_names(text: str, spans: Spans, recorded: str) -> Iterator[Phrase]:
     labels = [_label(text, start, end) for start, end in spans]
     capitals = _capitals(text, spans, labels)
     for (start, end), label_end in zip(spans, labels, strict=True):
         for run in _CAPITALIZED_NAME.finditer(text, start, end):
+            if recorded and name_key(run[0]) in recorded:
+                continue
             words = [word.span() for word in _VISIBLE_RUN.finditer(text, *run.span())]
             is_label = run.start() < label_end
             for part, has_title in _names_of_run(text, words):
@@ -202,21 +234,13 @@ def _capitals(text: str, spans: Spans, labels: list[int]) -> _Capitals:
     lines = f"\n{text}"  # the first line begins with a line break, too
     mark_ends = [mark.end() - 1 for mark in _OPENING_MARK.finditer(lines)]
     openings = {*mark_ends, *[letter.start() for letter in first_letters if letter]}
-    words: list[str] = []
     plain = text.replace("’", "'")
-    for (_, end), label_end in zip(spans, labels, strict=True):
-        for stretch in _words_between_openings(plain, label_end, end, openings, mark_ends):
-            words += [*stretch, _STRETCH_END]
-    return _Capitals(
-        openings=openings,
-        counts=Counter(map(str.casefold, words)),
-        capitalized=Counter([word.casefold() for word in words if word[0].isupper()]),
-        pairs={
-            (word.casefold(), next_word.casefold())
-            for word, next_word in pairwise(words)
-            if word[0].isupper() and next_word[0].isupper()
-        },
+    stretches = (
+        stretch
+        for (_, end), label_end in zip(spans, labels, strict=True)
+        for stretch in _words_between_openings(plain, label_end, end, openings, mark_ends)
     )
+    return _Capitals(openings, stretches)
 
 
 def _words_between_openings(
@@ -276,12 +300,11 @@ def _is_common_word(word: str, next_word: str, capitals: _Capitals, *, is_openin
         return _is_of_date(next_word)
     if not word[0].isupper() or folded.partition("'")[0] in STOP_WORDS:
         return True
-    is_written_small = capitals.surplus(folded) < 0
     if not is_opening or (folded, _folded_name(next_word)) in capitals.pairs:
-        return not next_word and is_written_small and is_ordinary(folded)
+        return not next_word and is_ordinary(folded) and capitals.surplus(folded) < 0
     if not next_word:
         return not capitals.show_a_name(folded)
-    return is_written_small or begins_no_name(folded)
+    return begins_no_name(folded) or capitals.surplus(folded) < 0
 
 
 def _is_of_date(word: str) -> bool:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import combinations
@@ -131,6 +131,16 @@ def text_names(text: str, language: Language) -> list[str]:
         if key := name_key(phrase.name):
             phrases_by_key.setdefault(key, []).append(phrase)
     return [_most_frequent_spelling(phrases) for phrases in phrases_by_key.values()]
+
+
+def has_other_name(text: str, language: Language, recorded: Set[str]) -> bool:
+    """Whether a text has a name that neither is in one of the recorded name keys nor holds one."""
+    joined_keys = "\n".join(recorded)
+    for phrase in find_names(text, language, recorded=joined_keys):
+        key = name_key(phrase.name)
+        if key not in joined_keys and not any(name in key for name in recorded):
+            return True
+    return False
 
 
 def _extraction_of(text: str, sentences: Sequence[NamedSentence], language: Language) -> Extraction:

@@ -3,7 +3,7 @@
 import re
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias, TypeVar
 
 from msgspec import Struct
@@ -65,7 +65,7 @@ def named_sentences(
     table with `columns`.
     """
     plain, spans = _plain_and_spans(text)
-    names: FoundNames = _names_in(plain, spans, language, tagger, has_title=has_title)
+    names: FoundNames = [*_names_in(plain, spans, language, tagger, has_title=has_title)]
     if revise is not None:
         names = revise(plain, names)
     by_sentence = _by_sentence(spans, names)
@@ -73,18 +73,24 @@ def named_sentences(
     return with_subjects(plain, spans, names_by_sentence, has_title=has_title, columns=columns)
 
 
-def find_names(text: str, language: Language, tagger: Tagger = "rules") -> list[Phrase]:
-    """The names in a text, in order."""
+def find_names(text: str, language: Language, *, recorded: str = "") -> Iterator[Phrase]:
+    """The names in a text, in order; English ones in the `recorded` name keys may be left out."""
     plain, spans = _plain_and_spans(text)
-    return _names_in(plain, spans, language, tagger, has_title=True)
+    yield from _names_in(plain, spans, language, "rules", has_title=True, recorded=recorded)
 
 
 def _names_in(
-    plain: str, spans: Spans, language: Language, tagger: Tagger, *, has_title: bool
-) -> list[Phrase]:
+    plain: str,
+    spans: Spans,
+    language: Language,
+    tagger: Tagger,
+    *,
+    has_title: bool,
+    recorded: str = "",
+) -> Iterable[Phrase]:
     if written_in(plain, language) == "zh":
         return chinese_names(plain, spans, tagger, has_title=has_title)
-    return english_names(plain, spans, has_title=has_title)
+    return english_names(plain, spans, has_title=has_title, recorded=recorded)
 
 
 def _plain_and_spans(text: str) -> tuple[str, Spans]:
