@@ -20,10 +20,9 @@ _SHORT_UNITS |= {"para": "paragraph", "reg": "regulation"}
 _NUMBER_WORDS = {word: value for word, value in ENGLISH_NUMBERS.items() if 1 <= value <= 20}
 _ROMAN_DIGITS = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
 _ENGLISH_PART = pattern_of(
-    r"(?P<initial>[acprsACPRS§])"  # first of all, since the engine then finds the places where a unit may begin
-    r"(?:(?<![^\W_].)(?i:(?P<unit>(?<=s)(?:ection|chedule|tave)|(?<=a)(?:rticle|mendment|nnex|ppendix)"
-    r"|(?<=c)(?:lause|hapter|anto)|(?<=p)(?:aragraph|art)|(?<=r)(?:ule|egulation))\s"
-    r"|(?P<short>(?<=s)ec|(?<=a)rt|(?<=c)h|(?<=p)ara|(?<=r)eg)\.\s?)|(?<=§)§?\s?)"
+    r"(?=[acprsACPRS§])"  # for speed: the first letters of all units
+    r"(?:(?<![^\W_])(?i:(?P<unit>section|article|clause|chapter|paragraph|rule|regulation|part|amendment"
+    r"|annex|appendix|schedule|stave|canto)\s|(?P<short>sec|art|ch|para|reg)\.\s?)|(?P<sign>§)§?\s?)"
     r"(?P<number>\d+(?:\.\d+)*(?!\.?\d)|[IVXLC]{2,}\b|[IVX](?=[.:;,?)\n]|\Z)"
     rf"|(?i:{'|'.join(sorted(_NUMBER_WORDS, key=len, reverse=True))})\b)"
 )
@@ -92,7 +91,7 @@ def numbered_lines(text: str) -> Iterator[NumberedPart]:
 def english_parts(text: str) -> Iterator[NumberedPart]:
     """The parts with English units or a section sign, such as "Sec. XII"."""
     for match in _ENGLISH_PART.finditer(text):
-        written = match["initial"] + (match["unit"] or match["short"] or "")
+        written = match["unit"] or match["short"] or match["sign"]
         unit = _SHORT_UNITS.get(written.lower(), written.lower())
         yield NumberedPart(unit, _english_number(match["number"]), *match.span())
 
