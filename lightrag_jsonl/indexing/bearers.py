@@ -58,9 +58,7 @@ _FIRST_NAME = rf"[A-ZÀ-Þ](?<![^\W{CJK}].){_NAME_LETTERS}"
 _NAME_AND_WORD = pattern_of(  # "Odum came"; of "Ilse Odum came" the whole name
     rf"(?P<name>{_FIRST_NAME}(?:[^\S\n]+{_NAME}){{0,9}}+)\s*(?P<word>[a-z]+|[{CJK}])"
 )
-_PLACE = pattern_of(
-    rf"[IiAaNn](?<!\w.)(?:(?<=[Ii])n|(?<=[Aa])t|(?<=[Nn])ear)\s+({_NAME})(?!['’\w])"
-)
+_PLACE = pattern_of(rf"\b(?:[Ii]n|[Aa]t|[Nn]ear)\s+({_NAME})(?!['’\w])")
 _OR_INITIALS = rf"(?:(?:[A-Z]\.)+|{_NAME})"
 _THING = pattern_of(  # the Trust, the U.S. Constitution; not the Bohr model, nor the Hale and Varga families
     rf"[Tt](?<!\w.)he\s+(?P<name>{_OR_INITIALS}(?:[^\S\n]+{_OR_INITIALS}){{0,9}}+)(?=[\s.;:)!?]|\Z)(?:\s+(?P<word>[a-z]+))?"
