@@ -391,12 +391,9 @@ def _add_mentions(
         earlier_chunks = {id: chunk for id, chunk in chunks.items() if id not in new_chunks}
         mentions_by_document[row].add_stored(view, earlier_chunks)
         created |= {id: stored_at(chunk) for id, chunk in earlier_chunks.items()}
-    documents_read_again = set(rows_read_again.values())
-    for document, mentions in mentions_by_document.items():
+    for mentions in mentions_by_document.values():
         joined = mentions.with_bearers(apart)
-        changed: set[int] = set()  # of the earlier chunks of the document
-        if document in documents_read_again:
-            changed = mentions.chunks_changed_in(joined) - new_chunks
+        changed = mentions.chunks_changed_in(joined) - new_chunks
         if changed:
             merger.remove(*mentions.of_chunks(changed))
         document_entities, document_relations = joined.of_chunks(new_chunks | changed)
