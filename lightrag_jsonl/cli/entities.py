@@ -37,7 +37,7 @@ NO_CONFLICTS: Final = (
     "they are found in the records of a model or of insert_records: what was read without a model has none"
 )
 NO_HOMONYMS: Final = (
-    "no name has other years or types in some documents than in others\n"
+    "no name has other years, types, organizations or places in some documents than in others\n"
     "bearers of one name that do not differ in these are not told apart"
 )
 
@@ -149,24 +149,26 @@ def list_entities(
     rag: LightRAG, limit: int, offset: int, search: str, entity_type: str
 ) -> CommandOutput:
     """List the entities by name."""
-    entities = rag.entities.list(search=search, type=entity_type, limit=limit, offset=offset)
+    found = rag.entities.list(search=search, type=entity_type, limit=limit + 1, offset=offset)
+    entities = found[:limit]
     rows = table(entities, "name", "aliases", "type", "description")
-    notes = _notes_of_page(entities, limit, offset)
+    notes = _notes_of_page(found, limit, offset)
     return CommandOutput(entities, rows or "no entities", notes=notes)
 
 
 @index_command(list_options, name="list", group=relations_group)
 def list_relations(rag: LightRAG, limit: int, offset: int, search: str) -> CommandOutput:
     """List the relations, the heaviest first."""
-    relations = rag.entities.relations(search=search, limit=limit, offset=offset)
+    found = rag.entities.relations(search=search, limit=limit + 1, offset=offset)
+    relations = found[:limit]
     rows = table(relations, "source", "target", "keywords", "weight", "description")
-    notes = _notes_of_page(relations, limit, offset)
+    notes = _notes_of_page(found, limit, offset)
     return CommandOutput(relations, rows or "no relations", notes=notes)
 
 
-def _notes_of_page(items: Sequence[object], limit: int, offset: int) -> list[str]:
-    """How to see more than a full page."""
-    if len(items) < limit:
+def _notes_of_page(found: Sequence[object], limit: int, offset: int) -> list[str]:
+    """How to see what was found beyond a page."""
+    if len(found) <= limit:
         return []
     return [f"{limit:,} at a time: --offset {offset + limit} shows the next, -n another number"]
 

@@ -87,8 +87,8 @@ def asks_about_course(question: str) -> bool:
     """Whether a question asks how something changes in the course of a text, or which part it plays in the
     whole; in doubt it does not. What changed from one date to another is told at these dates.
     """
-    has_two_dates = len(YEAR.findall(question)) > 1
-    return not has_two_dates and _COURSE.search(folded_text(question)) is not None
+    has_two_years = len({*YEAR.findall(question)}) > 1
+    return not has_two_years and _COURSE.search(folded_text(question)) is not None
 
 
 def is_of_any_text(word: str) -> bool:

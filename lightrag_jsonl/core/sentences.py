@@ -62,7 +62,6 @@ _CLOSERS = pattern_of(rf"(?:[”’」』）)\]】〕》〉»*_]|{_TAG_OR_NOTE})
 _CLOSERS_STRAIGHT = pattern_of(rf"(?:[\"'”’」』）)\]】〕》〉»*_]|{_TAG_OR_NOTE})*")
 _NEXT = pattern_of(r"\s*([\"'“‘«(\[「『《_*]*)(\w*)")
 _HEADING = pattern_of(r"[^\S\n]*#{1,6}\s")
-_HARD_BREAK = "  "  # before the end of a line of Markdown that is not wrapped
 TABLE_ROW = pattern_of(r"[^\S\n]*\|")
 LIST_ITEM = pattern_of(
     r"[^\S\n]*(?:[-*•·●▪]\s|\d{1,3}[.)、]\s?|[（(]?[一二三四五六七八九十]+[)）、]|#{1,6}\s)"
@@ -92,13 +91,13 @@ _TITLES = words(
     " rev hon gov sen rep pres supt insp cllr ald det atty asst assoc mt ft vs cf viz e.g i.e eg ie ca approx"
     " dept univ assn bros op ed eds trans"
 )
-_BEFORE_NUMBERS = words("no fig sec art")  # words, too: "No. Paul stayed."
-_PERHAPS_LAST = words(  # abbreviations that may end a sentence
-    "inc corp co cos ltd llc llp lp plc pte pty bhd sdn jr esq etc incl excl ext tel est max min avg qty govt"
-    " nos vol vols figs pp para paras eq ch ave blvd rd hwy sq bldg apt"
-    " jan feb mar apr jun jul aug sep sept oct nov dec mon tue tues wed thu thur thurs fri"
+_BEFORE_NUMBERS = words(  # words and names, too: "No. Paul stayed."
+    "no fig sec art jan feb mar apr jun jul aug sep sept oct nov dec"
 )
-_ROMAN_NUMBER = pattern_of(r"[IVXLC]+")
+_PERHAPS_LAST = words(  # abbreviations that may end a sentence
+    "inc corp co cos ltd llc llp plc pte pty bhd sdn jr esq etc incl excl tel avg qty govt"
+    " nos vol vols figs pp paras eq ch ave blvd rd hwy sq bldg apt"
+)
 _NUMBERED = pattern_of(  # what stands before the number at the beginning of a heading or a part
     r"[\s#>*_-]*(?:(?:section|chapter|article|clause|rule|part|step|appendix|lesson|lecture|§)\s+"
     rf"|[{CJK}]{{1,4}}\s?)?",
@@ -151,12 +150,9 @@ def _after(closers: re.Pattern[str], text: str, position: int) -> int:
 
 
 def _line_ends(text: str, stop: re.Match[str]) -> bool:
-    end_of_line = text[max(0, stop.start() - len(_HARD_BREAK)) : stop.start()]
-    if end_of_line == _HARD_BREAK:
-        return True
-    before = end_of_line.rstrip()[-1:]
     after = text[stop.end() : stop.end() + 1]
-    line = text[max(0, stop.start() - _LONGEST_WRAPPED) : stop.start()].rpartition("\n")[2]
+    line = text[max(0, stop.start() - _LONGEST_WRAPPED) : stop.start()].rpartition("\n")[2].rstrip()
+    before = line[-1:]
     next_line = text[stop.end() : stop.end() + _LONGEST_WRAPPED].partition("\n")[0]
     if ">" in line or ">" in next_line:
         depth, next_depth = [  # of quotation, in mails and in Markdown
@@ -217,6 +213,8 @@ def _narrow_end(text: str, start: int, stop: re.Match[str]) -> int | None:
     word = "" if next_word is None else next_word[2]
     if word[:1].islower():
         return None
+    if next_word and len(word) == 1 and text.startswith(".", next_word.end()):
+        word += "."  # an initial, and no article
     if stop[0] == "." and _is_abbreviation(text, start, stop.start(), word):
         return None
     return end
@@ -235,10 +233,10 @@ def _is_abbreviation(text: str, start: int, dot: int, word: str) -> bool:
         return _NUMBERED.fullmatch(text, start, before.start()) is not None
     if token in _TITLES:
         return _ORDINAL.search(text, max(start, dot - 4), dot) is None
+    if token in _BEFORE_NUMBERS:
+        return word[:1].isdigit()
     if word.casefold() in _STARTERS:
         return False
-    if token in _BEFORE_NUMBERS:
-        return word[:1].isdigit() or _ROMAN_NUMBER.fullmatch(word) is not None
     if token in _PERHAPS_LAST:
         return True
     if _DOTTED.fullmatch(token) is None:

@@ -135,7 +135,9 @@ def find_listing(task: SearchTask, question: str, keywords: Keywords) -> Listing
     is_unread = unread > 0 and reads_when_asked(task.snapshot.settings())
     has_records = task.snapshot.has_records() and not is_unread
     listing = _listing_of(task, types, list_words, has_records=has_records)
-    return None if listing is None else replace(listing, unread=unread)
+    if listing is None or listing.documents:
+        return listing
+    return replace(listing, unread=unread)
 
 
 def _listing_of(

@@ -179,18 +179,18 @@ def with_likeness(
 
 def _sentences(task: SearchTask, chunks_by_row: Mapping[int, Chunk]) -> Sentences:
     """The different sentences of chunks; without a filter, those of a chunk are kept for a state of the index."""
-    kept: dict[int, Sentences] = {}
-    if task.filtered is None:
-        kept = task.snapshot.state_memory.sentences
+    kept = task.snapshot.state_memory.sentences if task.filtered is None else {}
     found = {row: kept[row] for row in chunks_by_row if row in kept}
     missing = [row for row in chunks_by_row if row not in found]
     names = names_in_chunks(task, column(missing))
     for row in missing:
         chunk = chunks_by_row[row]
         found[row] = sentences_of(chunk.text, chunk.tokens, tuple(names[row].items()))
-    if len(kept) + len(missing) > MOST_CHUNKS_KEPT:
-        kept.clear()
-    kept.update(found)
+    if (
+        task.filtered is None and missing
+    ):  # in a dictionary of its own, for other searches read this one
+        has_room = len(kept) + len(missing) <= MOST_CHUNKS_KEPT
+        task.snapshot.state_memory.sentences = {**kept, **found} if has_room else found
     return different_sentences([found[row] for row in chunks_by_row])
 
 

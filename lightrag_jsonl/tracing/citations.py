@@ -40,7 +40,7 @@ def resolve_citations(
     The sentence is in the cited chunk, or in the first stored chunks of a fact. Citation n cites the
     item with the number `prompt_numbers[n - 1]` in the prompt. The claims of one sentence are judged
     by all the passages that its numbers cite. The first numbers of an answer made of `quotes` are theirs: they
-    cite the places that the quotes were cut from, and nothing is judged. What is behind the first
+    cite the places that the quotes were cut from, and nothing is judged or looked up. What is behind the first
     `written_length` characters was appended by this package: only its numbers are resolved.
     """
     return _Resolver(view, text, written_length, context, prompt_numbers, quotes).cited()
@@ -82,7 +82,7 @@ class _Resolver:
                 if number not in self._items:
                     invented.setdefault(number)
             claims += self._cited_claims(claim)
-        uncited = tuple(self._uncited_claims())
+        uncited = () if self._quotes else tuple(self._uncited_claims())
         return Cited(
             citations=_with_boxes(self._view, self._citations),
             claims=tuple(claims),

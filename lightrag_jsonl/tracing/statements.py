@@ -35,10 +35,7 @@ _NO_STATEMENT_BEGINNINGS = (
             words.parts,
             words.names_mentioned_most,
             words.lists_need_records,
-            words.as_of,
             words.as_of_documents,
-            words.undated_sources,
-            words.words_not_quoted,
             words.nothing_with,
         )
     ],

@@ -3,7 +3,7 @@
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -11,6 +11,8 @@ import numpy as np
 from lightrag_jsonl.core.aio import in_daemon_thread
 from lightrag_jsonl.core.answers import Context, PlacedQuote, QuotedAnswer
 from lightrag_jsonl.core.cjk import FUNCTION_CHARACTERS, has_cjk, is_cjk, is_lone
+from lightrag_jsonl.core.display import without_marks
+from lightrag_jsonl.core.headings import Outline
 from lightrag_jsonl.core.languages import FIXED_WORDS, FixedWords, Language, written_in
 from lightrag_jsonl.core.list_questions import asks_for_list
 from lightrag_jsonl.core.names import folded_text
@@ -18,6 +20,7 @@ from lightrag_jsonl.core.numbered_parts import NumberedPart, numbered_parts
 from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.protocols import Embedder
 from lightrag_jsonl.core.question_scope import asks_about_everything, content_words
+from lightrag_jsonl.core.types import HEADING_SEPARATOR, Chunk, Page
 from lightrag_jsonl.core.user_code import embed_texts
 from lightrag_jsonl.core.written_dates import days_and_months
 from lightrag_jsonl.providers.offline.dated_quotes import are_of_dates, date_terms
@@ -88,7 +91,8 @@ class ExtractiveAnswerer:
         if not similar_quotes:
             return answer
         words = FIXED_WORDS[written_in(question, self._language)]
-        return _quoted(similar_quotes, words.nearest_by_meaning, (), context)
+        notes = _moment_notes(context, words)
+        return _quoted(similar_quotes, words.nearest_by_meaning, notes, context)
 
     async def _similar_quotes(
         self, question: str, context: Context, embedder: Embedder
@@ -119,20 +123,19 @@ def select_answer(question: str, context: Context, language: Language) -> Quoted
     words = FIXED_WORDS[question_language]
     question = context.keywords.question or question
     limit = sentence_limit(context.response_type)
-    notes: list[str] = []
+    notes = _moment_notes(context, words)
     if quotes := overview_quotes(question, context, limit):
-        opening = overview_outline(context, question_language)
-    else:
-        quotes = defining_first(question, nearest_quotes(question, context, language))
-        opening = words.nearest_sentences
+        return _quoted(quotes, overview_outline(context, question_language), notes, context)
+    quotes = defining_first(question, nearest_quotes(question, context, language))
+    if quotes := quotes[: limit or NEAREST_SENTENCES]:
+        notes = [*_missing_words_note(question, quotes, words), *notes]
+        if asks_for_list(question) and not context.has_records:
+            notes.append(words.lists_need_records)
+        return _quoted(quotes, words.nearest_sentences, notes, context)
+    if asks_about_everything(question) and (quotes := _beginnings(context)):
         quotes = quotes[: limit or NEAREST_SENTENCES]
-        notes = _notes(question, context, quotes, words)
-    if not quotes and asks_about_everything(question):
-        quotes = _beginnings(context)[: limit or NEAREST_SENTENCES]
-        opening = words.beginnings
-    if not quotes:
-        return QuotedAnswer(_nothing_found(question, language, words))
-    return _quoted(quotes, opening, notes, context)
+        return _quoted(quotes, words.beginnings, notes, context)
+    return QuotedAnswer(_nothing_found(question, language, words))
 
 
 def _quoted(
@@ -142,20 +145,42 @@ def _quoted(
     if sentence_limit(context.response_type):
         text = " ".join([f"{quote.line} [{quote.number}]" for quote in quotes])
     else:
-        lines = [f"- {_with_heading(quote, quotes)} [{quote.number}]" for quote in quotes]
+        lines = [
+            f"- {line} [{quote.number}]"
+            for quote, line in zip(quotes, _with_headings(quotes, context), strict=True)
+        ]
         text = "\n\n".join([opening, "\n".join(lines), *notes])
     places = [PlacedQuote(quote.chunk_id, quote.start, quote.end) for quote in quotes]
     return QuotedAnswer(text, tuple(places))
 
 
-def _with_heading(quote: Quote, quotes: Sequence[Quote]) -> str:
-    """The line of a quote, behind its heading if another quote of the same passage has another heading: only the
-    headings may tell which of two motions was lost.
+def _with_headings(quotes: Sequence[Quote], context: Context) -> Iterator[str]:
+    """The lines of quotes, each behind those of its headings that another quote of the same passage does not have:
+    only the headings may tell which of two motions was lost.
     """
-    headings = {own.heading for own in quotes if own.number == quote.number}
-    if len(headings) < 2 or quote.line.startswith(quote.heading.rstrip(":：")):
-        return quote.line
-    return led_line(quote.heading, quote.line)
+    paths = [_headings_above(quote, context.chunks[quote.rank]) for quote in quotes]
+    for quote, path in zip(quotes, paths, strict=True):
+        others = [
+            headings
+            for other_quote, headings in zip(quotes, paths, strict=True)
+            if other_quote.number == quote.number
+        ]
+        levels = [len({*level}) == 1 for level in zip(*others, strict=False)]
+        first_own = [*levels, False].index(False)
+        own_headings = HEADING_SEPARATOR.join(path[first_own:])
+        is_led = quote.lead and own_headings.endswith(quote.lead.rstrip(":："))
+        line = quote.text if is_led else quote.line
+        yield led_line(own_headings, line) if own_headings else quote.line
+
+
+def _headings_above(quote: Quote, chunk: Chunk) -> list[str]:
+    """The headings above a quote, the outermost first."""
+    pages = [Page(chunk.document_id, 1, chunk.text)]
+    path = Outline(pages).path_at(1, quote.start - chunk.start) or chunk.heading
+    headings = [without_marks(heading) for heading in path.split(HEADING_SEPARATOR)]
+    if quote.heading and quote.heading not in headings:
+        headings.append(quote.heading)
+    return headings
 
 
 def nearest_quotes(question: str, context: Context, language: Language) -> list[Quote]:
@@ -222,36 +247,30 @@ def _without_parts(question: str, parts: Sequence[NumberedPart]) -> str:
     return question
 
 
-def _notes(
-    question: str, context: Context, quotes: Sequence[Quote], words: FixedWords
-) -> list[str]:
-    """Notes on the limits of an answer: words of the question that no quote has, the state at a moment, and
-    lists and numbers without records.
-    """
-    notes: list[str] = []
-    if missing := _words_not_quoted(question, quotes):
-        notes.append(words.words_not_quoted.format(words.comma.join(missing)))
-    if context.as_of:
-        note = words.as_of if context.has_records else words.as_of_documents
-        notes.append(note.format(context.as_of))
-        sources = {chunk.document_id for chunk in context.chunks}
-        if undated := sources - context.dates.keys():
-            notes.append(words.undated_sources.format(len(undated), len(sources)))
-    if asks_for_list(question) and not context.has_records:
-        notes.append(words.lists_need_records)
+def _moment_notes(context: Context, words: FixedWords) -> list[str]:
+    """What an answer as of a moment leaves out, and how many of its sources have no date."""
+    if not context.as_of:
+        return []
+    note = words.as_of if context.has_records else words.as_of_documents
+    notes = [note.format(context.as_of)]
+    sources = {chunk.document_id for chunk in context.chunks}
+    if undated := sources - context.dates.keys():
+        notes.append(words.undated_sources.format(len(undated), len(sources)))
     return notes
 
 
-def _words_not_quoted(question: str, quotes: Sequence[Quote]) -> list[str]:
-    """The words of the question that neither the quotes nor the headings above have, if they are more than half
-    of its words; runs of Chinese characters, whose words are not known, are none.
+def _missing_words_note(question: str, quotes: Sequence[Quote], words: FixedWords) -> list[str]:
+    """The words of a question that neither the quotes nor the headings above have, if they are more than half of
+    its words; runs of Chinese characters, whose words are not known, and single letters are none.
     """
     quoted = frozenset[str]().union(*[quote.terms | quote.setting_terms for quote in quotes])
-    words = [word for word in content_words(question) if not word.isdecimal()]
+    content = [word for word in content_words(question) if len(word) > 1 and not word.isdecimal()]
     missing = [
-        word for word in words if not has_cjk(word) and content_terms(word).isdisjoint(quoted)
+        word for word in content if not has_cjk(word) and content_terms(word).isdisjoint(quoted)
     ]
-    return missing if 2 * len(missing) > len(words) else []
+    if 2 * len(missing) <= len(content):
+        return []
+    return [words.words_not_quoted.format(words.keyword_comma.join(missing))]
 
 
 def _beginnings(context: Context) -> list[Quote]:

@@ -34,7 +34,7 @@ from lightrag_jsonl.providers.offline.sentences import find_names, named_sentenc
 from lightrag_jsonl.providers.offline.table_rows import cells_of
 from lightrag_jsonl.providers.offline.tagging import check_tagger, tagger_in_use
 
-RULES_VERSION = 19  # part of the extractor's name: another number means that texts are read anew
+RULES_VERSION = 20  # part of the extractor's name: another number means that texts are read anew
 _THREADS = {
     "rules": 1,
     "lac": 2,

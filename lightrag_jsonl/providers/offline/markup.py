@@ -14,7 +14,6 @@ from lightrag_jsonl.core.display import (
     without_marks,
 )
 from lightrag_jsonl.core.patterns import pattern_of
-from lightrag_jsonl.core.sentences import TABLE_ROW
 from lightrag_jsonl.core.text import clipped_at_word
 from lightrag_jsonl.core.text import words as word_set
 
@@ -49,7 +48,6 @@ _MARKUP = pattern_of(
 _MARKS_OF_MARKUP = (  # every match of the pattern above but code has one of these; found much faster
     (">>>", "...", "$", ".. ", "|", "===", "~~~", "^^^", "---", "<", "![", "]:", "{:", "{#")
 )
-_LINE_BREAK = pattern_of(r"<br\b", re.IGNORECASE)
 _ADDRESS = pattern_of(
     rf"(?<=\])(?:(?=\([^()\s]){LINK_TARGET}|\[[^\[\]\n]*\])"  # of a link
     r"|\b(?:https?|ftp)://[^\s<>\"'`）)\]，。；]+|[\w.+-]{1,60}@[\w-]{1,60}\.[\w.-]{1,60}"
@@ -133,16 +131,8 @@ def _is_code_line(line: str) -> bool:
 
 
 def _blank(match: re.Match[str]) -> str:
-    """Spaces for markup, with a line break for that of HTML, except in a table; code inside of a line stays, since
-    its `<name>` is no tag.
-    """
-    if match.lastgroup == "code":
-        return match[0]
-    blank = blanked(match[0])
-    line_start = match.string.rfind("\n", 0, match.start()) + 1
-    if _LINE_BREAK.match(match[0]) and not TABLE_ROW.match(match.string, line_start):
-        return blank[:-1] + "\n"
-    return blank
+    """Spaces for markup; code inside of a line stays, since its `<name>` is no tag."""
+    return match[0] if match.lastgroup == "code" else blanked(match[0])
 
 
 def blanked(text: str) -> str:
