@@ -251,26 +251,6 @@ class ServerConnection:
         return without_secrets(message, filter(None, [*secrets, *words]))
 
 
-class ServedModel:
-    """What every model at a server has by its connection."""
-
-    _connection: ServerConnection
-
-    @property
-    def url(self) -> str:
-        """The address of the server."""
-        return self._connection.url
-
-    @property
-    def first_concurrent_calls(self) -> int:
-        """The calls in flight before anything is known about the server."""
-        return self._connection.first_concurrent_calls
-
-    def share_silence(self, silences: dict[str, ServerSilence]) -> None:
-        """Share the clock of silence with other models at the same server."""
-        self._connection.share_silence(silences)
-
-
 def _from_environment(name: str) -> str:
     return header_value(environment_value(name), name)
 

@@ -15,7 +15,8 @@ from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.tokens import default_tokenizer
 from lightrag_jsonl.core.types import Json
 from lightrag_jsonl.core.user_code import normalize_vectors
-from lightrag_jsonl.providers.connection import ServedModel, ServerConnection
+from lightrag_jsonl.providers.connection import ServerConnection
+from lightrag_jsonl.providers.silence import ServerSilence
 
 DIMS: Mapping[str, int] = {
     "text-embedding-3-small": 1536,
@@ -28,7 +29,7 @@ CLIPPED = (
 )
 
 
-class OpenAIEmbedder(ServedModel):
+class OpenAIEmbedder:
     """An embedding model behind an OpenAI-compatible endpoint.
 
     - `dim`: known for OpenAI's own models; a smaller number asks text-embedding-3-* for shorter
@@ -92,6 +93,20 @@ class OpenAIEmbedder(ServedModel):
             max_bytes=max_answer_bytes,
             headers=dict(extra_headers or {}),
         )
+
+    @property
+    def url(self) -> str:
+        """The address of the server."""
+        return self._connection.url
+
+    def share_silence(self, silences: dict[str, ServerSilence]) -> None:
+        """Share the clock of silence with other models at the same server."""
+        self._connection.share_silence(silences)
+
+    @property
+    def first_concurrent_calls(self) -> int:
+        """The requests in flight before anything is known about the server."""
+        return self._connection.first_concurrent_calls
 
     @property
     def dim(self) -> int:

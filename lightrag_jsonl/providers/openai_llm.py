@@ -24,11 +24,12 @@ from lightrag_jsonl.providers.completions import (
     read_usage,
     text_of_thoughts,
 )
-from lightrag_jsonl.providers.connection import LLAMA_CPP, OLLAMA, ServedModel, ServerConnection
+from lightrag_jsonl.providers.connection import LLAMA_CPP, OLLAMA, ServerConnection
 from lightrag_jsonl.providers.context_window import WindowCheck
 from lightrag_jsonl.providers.openai_batches import OpenAIBatches
 from lightrag_jsonl.providers.record_format import record_format, unwrap_records
 from lightrag_jsonl.providers.record_grammar import record_grammar
+from lightrag_jsonl.providers.silence import ServerSilence
 
 JsonObject: TypeAlias = dict[str, Json]
 
@@ -52,7 +53,7 @@ _SERVERS_WORDS = pattern_of(r"\(HTTP \d{3}: (.*)", re.DOTALL)
 log = logging.getLogger(__name__)
 
 
-class OpenAILLM(ServedModel):
+class OpenAILLM:
     """A chat model behind an OpenAI-compatible endpoint; also a `StreamingLLM`, `ConstrainedLLM` and `VisionLLM`.
 
     - `temperature`: None leaves the choice to the server. `reasoning_effort`: as the server calls it
@@ -124,6 +125,20 @@ class OpenAILLM(ServedModel):
         self._program: str | None = None  # that serves the model; None before it was looked for
         self._is_llama_cpp = False  # whether an answer came from llama.cpp, which takes grammars
         self._watches_loops = False  # whether the server stops writing when a stream is closed
+
+    @property
+    def url(self) -> str:
+        """The address of the server."""
+        return self._connection.url
+
+    def share_silence(self, silences: dict[str, ServerSilence]) -> None:
+        """Share the clock of silence with other models at the same server."""
+        self._connection.share_silence(silences)
+
+    @property
+    def first_concurrent_calls(self) -> int:
+        """The calls in flight before anything is known about the server."""
+        return self._connection.first_concurrent_calls
 
     async def complete(
         self,
