@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable
 from functools import cached_property
-from importlib import import_module
 from typing import Literal, cast
 
 
@@ -18,7 +17,11 @@ class LatePattern:
     @cached_property
     def compiled(self) -> re.Pattern[str]:
         """The pattern itself."""
-        pattern: re.Pattern[str] = import_module(self._module).compile(self.pattern, self._flags)
+        if self._module == "re":
+            return re.compile(self.pattern, self._flags)
+        import regex
+
+        pattern: re.Pattern[str] = regex.compile(self.pattern, self._flags)
         return pattern
 
     def __reduce__(self) -> tuple[Callable[..., object], tuple[str, int, str]]:

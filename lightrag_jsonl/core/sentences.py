@@ -94,7 +94,7 @@ _TITLES = words(
 _BEFORE_NUMBERS = words(  # words and names, too: "No. Paul stayed."
     "no fig sec art jan feb mar apr jun jul aug sep sept oct nov dec"
 )
-_PERHAPS_LAST = words(  # abbreviations that may end a sentence
+PERHAPS_LAST = words(  # abbreviations that may end a sentence
     "inc corp co cos ltd llc llp plc pte pty bhd sdn jr esq etc incl excl tel avg qty govt"
     " nos vol vols figs pp paras eq ch ave blvd rd hwy sq bldg apt"
 )
@@ -237,7 +237,7 @@ def _is_abbreviation(text: str, start: int, dot: int, word: str) -> bool:
         return word[:1].isdigit()
     if word.casefold() in _STARTERS:
         return False
-    if token in _PERHAPS_LAST:
+    if token in PERHAPS_LAST:
         return True
     if _DOTTED.fullmatch(token) is None:
         return False

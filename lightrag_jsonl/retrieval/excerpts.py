@@ -21,7 +21,7 @@ from lightrag_jsonl.retrieval.hits import column
 from lightrag_jsonl.storage.graph_index import distinct_rows, is_among
 from lightrag_jsonl.storage.vector_index import Floats, Ids
 
-Rows: TypeAlias = npt.NDArray[np.void]  # of `SENTENCE`
+SentenceRows: TypeAlias = npt.NDArray[np.void]  # of `SENTENCE`
 
 # Tuned on A Christmas Carol and on notes about anaesthesia (`python -m benchmarks.overview`), and measured
 # on two other texts.
@@ -65,7 +65,7 @@ class Sentences(Struct, frozen=True, kw_only=True):
     `names`; another word is the hash of its stem, in 64 bits, so that no two words share one.
     """
 
-    rows: Rows
+    rows: SentenceRows
     words: Ids
     names: Ids
 
@@ -211,10 +211,12 @@ class ExcerptChoice:
         rarity = np.log(1 + count / frequencies)
         self._word_weights: Floats = TERM_WEIGHT * np.log1p(frequencies) * rarity
         self._word_weights[is_among(different_words, distinct_rows(sentences.names))] = 1.0
-        asked = column(map(hash, sorted(question_terms)))
-        asked = different_words.searchsorted(asked[is_among(asked, different_words)])
+        question_words = column(map(hash, sorted(question_terms)))
+        in_question = different_words.searchsorted(
+            question_words[is_among(question_words, different_words)]
+        )
         shares = np.zeros(len(starts))  # of the question
-        shares[asked] = rarity[asked] / (rarity[asked].sum() or 1.0)
+        shares[in_question] = rarity[in_question] / (rarity[in_question].sum() or 1.0)
         likeness = np.bincount(owners, shares[words], count)
         of_chunks = np.array(chunk_weights)[rows["chunk"]]
         self._weights: Floats = (1 + QUESTION_GAIN * likeness) * of_chunks
@@ -299,7 +301,7 @@ def _sections(tokens: Floats, budget: int) -> Ids:
     return np.minimum(sections, count - 1)
 
 
-def _by_chunk(rows: Rows) -> dict[int, list[Excerpt]]:
+def _by_chunk(rows: SentenceRows) -> dict[int, list[Excerpt]]:
     """The spans of sentences, by position of the chunk."""
     spans: dict[int, list[Excerpt]] = {}
     for chunk, start, end in rows[["chunk", "start", "end"]].tolist():

@@ -179,19 +179,20 @@ def with_likeness(
 
 def _sentences(task: SearchTask, chunks_by_row: Mapping[int, Chunk]) -> Sentences:
     """The different sentences of chunks; without a filter, those of a chunk are kept for a state of the index."""
-    kept = task.snapshot.state_memory.sentences if task.filtered is None else {}
-    found = {row: kept[row] for row in chunks_by_row if row in kept}
-    missing = [row for row in chunks_by_row if row not in found]
+    earlier = task.snapshot.state_memory.sentences if task.filtered is None else {}
+    sentences_by_row = {row: earlier[row] for row in chunks_by_row if row in earlier}
+    missing = [row for row in chunks_by_row if row not in sentences_by_row]
     names = names_in_chunks(task, column(missing))
     for row in missing:
         chunk = chunks_by_row[row]
-        found[row] = sentences_of(chunk.text, chunk.tokens, tuple(names[row].items()))
-    if (
-        task.filtered is None and missing
-    ):  # in a dictionary of its own, for other searches read this one
-        has_room = len(kept) + len(missing) <= MOST_CHUNKS_KEPT
-        task.snapshot.state_memory.sentences = {**kept, **found} if has_room else found
-    return different_sentences([found[row] for row in chunks_by_row])
+        sentences_by_row[row] = sentences_of(chunk.text, chunk.tokens, tuple(names[row].items()))
+    if task.filtered is None and missing:
+        has_room = len(earlier) + len(missing) <= MOST_CHUNKS_KEPT
+        all_sentences = {**earlier, **sentences_by_row} if has_room else sentences_by_row
+        task.snapshot.state_memory.sentences = (
+            all_sentences  # a new one: other searches read the old
+        )
+    return different_sentences([sentences_by_row[row] for row in chunks_by_row])
 
 
 def _important_names(

@@ -3,6 +3,7 @@
 import pytest
 
 from lightrag_jsonl.core.sentences import beginning_of_words, sentence_spans
+from lightrag_jsonl.providers.offline.markup import without_markup
 
 
 def test_a_long_line_goes_on_in_a_line_of_another_length() -> None:
@@ -74,8 +75,8 @@ def test_the_words_of_a_sentence_begin_behind_its_marks(sentence: str, words: st
         "Nobody but Wren Corp. Legal knew the code.",
         "Never call Tom Baker Jr. Lucy Baker does that.",
         "They sell no apples, pears, etc. Shops do.",
-        "It is wrong that Cllr. Mary Hall left on 3 Sept. Members stayed.",
-        "Sec. IV does not apply.",
+        "It is wrong that Cllr. Mary Hall left.",
+        "It is not true that J. A. Odum bought the mill of I. I. Wren.",
     ],
 )
 def test_an_abbreviation_before_a_capital_ends_no_sentence(sentence: str) -> None:
@@ -96,3 +97,17 @@ def test_a_sentence_may_end_with_an_abbreviation(text: str) -> None:
     first, second = text.split("|")
     spans = sentence_spans(first + second)
     assert spans[0] == (0, len(first))
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        ("The lamp was *not*<br>lit by the keeper.", 1),
+        ("The lamp is\n<em>not</em>\nlit by the keeper.", 1),
+        ("灯塔没有<br>点亮。", 1),
+        ("出席：林梅、陈岩<br>\n缺席：周海<br>", 2),
+    ],
+)
+def test_markup_at_the_end_of_a_line_neither_cuts_nor_joins(text: str, sentences: int) -> None:
+    """It is blanks, so a wrapped line goes on behind it, and a line of Chinese text ends before it."""
+    assert len(sentence_spans(without_markup(text))) == sentences

@@ -343,6 +343,8 @@ async def test_beside_what_rules_read_only_records_are_listed(tmp_path: Path) ->
         await rag.insert_records(Document("Ada Orne founded Tolva.", id="records"), records)
         people = (await rag.retrieve("How many people are there?")).listing
         documents = (await rag.query("How many documents are there?")).text
+        naming = (await rag.retrieve("Which documents mention Ada Orne?")).listing
     assert people is not None and [item.name for item in people.items] == ["Ada Orne"]
     assert people.unread == 1
+    assert naming is not None and naming.documents and naming.unread == 0
     assert "Documents, 2 in all" in documents

@@ -254,6 +254,7 @@ NO_CHANGES = (
     "How does the team develop new products?",
     "How did Einstein develop his theory?",
     "Who changed the rules?",
+    "How did the balance change between 2020 and 2021?",
     "What role does the pump play in the cooling of the hall?",
     "What part does Odo play in the crew?",
     "北闸起什么作用？",

@@ -177,10 +177,7 @@ def _headings_above(quote: Quote, chunk: Chunk) -> list[str]:
     """The headings above a quote, the outermost first."""
     pages = [Page(chunk.document_id, 1, chunk.text)]
     path = Outline(pages).path_at(1, quote.start - chunk.start) or chunk.heading
-    headings = [without_marks(heading) for heading in path.split(HEADING_SEPARATOR)]
-    if quote.heading and quote.heading not in headings:
-        headings.append(quote.heading)
-    return headings
+    return [without_marks(heading) for heading in path.split(HEADING_SEPARATOR)]
 
 
 def nearest_quotes(question: str, context: Context, language: Language) -> list[Quote]:

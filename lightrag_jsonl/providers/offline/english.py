@@ -3,7 +3,7 @@
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
 from itertools import pairwise
 
@@ -12,7 +12,7 @@ from msgspec import Struct
 from lightrag_jsonl.core.given_names import GIVEN_NAMES
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.patterns import pattern_of
-from lightrag_jsonl.core.sentences import OPENING_MARKS, beginning_of_words
+from lightrag_jsonl.core.sentences import OPENING_MARKS, PERHAPS_LAST, beginning_of_words
 from lightrag_jsonl.core.stop_words import STOP_WORDS
 from lightrag_jsonl.core.text import words as word_set
 from lightrag_jsonl.core.types import UNKNOWN_TYPE
@@ -75,6 +75,7 @@ _OPENING_MARK = pattern_of(
     rf"|\n{OPENING_MARKS.pattern}(?=\p{{Lu}}))",
     module="regex",
 )
+_ABBREVIATION = pattern_of(r"\b(?P<short>[A-Za-z]{2,5})\.\s+(?=(?P<next>[A-Z]\w*))")
 _STRETCH_END = "\n"  # in a list of words: between words that are no neighbours
 
 
@@ -100,7 +101,7 @@ def english_names(
     a name if it is no ordinary word, or if the text has it with a capital elsewhere more often than
     without. Names within the title, and runs of capitals in the `recorded` name keys, are left out.
     """
-    spans = list(without_name_lines(text, spans, _CAPITALIZED_NAME))
+    spans = list(_possible_sentences(text, without_name_lines(text, spans, _CAPITALIZED_NAME)))
     title_end = 0
     for title in title_phrases(text, spans) if has_title else ():
         yield title
@@ -108,6 +109,17 @@ def english_names(
     for name in _capitalized_names(text, spans, recorded):
         if name.start >= title_end:
             yield name
+
+
+def _possible_sentences(text: str, spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Sentences, also those that may begin behind an abbreviation: no name is "Acme Ltd. Board"."""
+    for start, end in spans:
+        starts = [start]
+        for abbreviation in _ABBREVIATION.finditer(text, start, end):
+            goes_on = abbreviation["next"].casefold() in PERHAPS_LAST  # Co. Ltd.
+            if abbreviation["short"].casefold() in PERHAPS_LAST and not goes_on:
+                starts.append(abbreviation.end())
+        yield from pairwise([*starts, end])
 
 
 class _Capitals(Struct, frozen=True, dict=True):

@@ -77,12 +77,6 @@ class Quote(Struct, frozen=True, kw_only=True):
         """The quote for readers, after the lead."""
         return led_line(self.lead, self.text) if self.lead else self.text
 
-    @property
-    def heading(self) -> str:
-        """The nearest heading above, or ""."""
-        _, heading, subheading, *_ = [*self.setting.split("\n"), "", ""]
-        return subheading or heading.rpartition(HEADING_SEPARATOR)[2]
-
     def has_name(self, name: str) -> bool:
         """Whether the sentence holds a name, or stands below a heading or a title of mostly the
         name, unlike a chapter's title with many names.
@@ -102,8 +96,8 @@ def led_line(lead: str, text: str) -> str:
     """A text behind what introduces it: a heading, a question, the beginning of a list."""
     if lead.endswith(_STATES_NOTHING):
         return lead + ("" if has_cjk(lead) else " ") + text
-    point = _POINT_NUMBER.sub("", text)
-    return lead.rstrip(":：") + colon_of(lead) + point
+    lead = _POINT_NUMBER.sub("", lead).rstrip(":：")
+    return lead + colon_of(lead) + _POINT_NUMBER.sub("", text)
 
 
 def context_quotes(context: Context) -> list[Quote]:
