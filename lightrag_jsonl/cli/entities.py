@@ -149,26 +149,26 @@ def list_entities(
     rag: LightRAG, limit: int, offset: int, search: str, entity_type: str
 ) -> CommandOutput:
     """List the entities by name."""
-    found = rag.entities.list(search=search, type=entity_type, limit=limit + 1, offset=offset)
-    entities = found[:limit]
+    one_more = rag.entities.list(search=search, type=entity_type, limit=limit + 1, offset=offset)
+    entities = one_more[:limit]
     rows = table(entities, "name", "aliases", "type", "description")
-    notes = _notes_of_page(found, limit, offset)
+    notes = _notes_of_page(one_more, limit, offset)
     return CommandOutput(entities, rows or "no entities", notes=notes)
 
 
 @index_command(list_options, name="list", group=relations_group)
 def list_relations(rag: LightRAG, limit: int, offset: int, search: str) -> CommandOutput:
     """List the relations, the heaviest first."""
-    found = rag.entities.relations(search=search, limit=limit + 1, offset=offset)
-    relations = found[:limit]
+    one_more = rag.entities.relations(search=search, limit=limit + 1, offset=offset)
+    relations = one_more[:limit]
     rows = table(relations, "source", "target", "keywords", "weight", "description")
-    notes = _notes_of_page(found, limit, offset)
+    notes = _notes_of_page(one_more, limit, offset)
     return CommandOutput(relations, rows or "no relations", notes=notes)
 
 
-def _notes_of_page(found: Sequence[object], limit: int, offset: int) -> list[str]:
-    """How to see what was found beyond a page."""
-    if len(found) <= limit:
+def _notes_of_page(one_more: Sequence[object], limit: int, offset: int) -> list[str]:
+    """How to see more than a page, if there is an item more."""
+    if len(one_more) <= limit:
         return []
     return [f"{limit:,} at a time: --offset {offset + limit} shows the next, -n another number"]
 

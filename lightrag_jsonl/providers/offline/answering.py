@@ -160,12 +160,12 @@ def _with_headings(quotes: Sequence[Quote], context: Context) -> Iterator[str]:
     """
     paths = [_headings_above(quote, context.chunks[quote.rank]) for quote in quotes]
     for quote, path in zip(quotes, paths, strict=True):
-        others = [
+        paths_of_passage = [
             headings
-            for other_quote, headings in zip(quotes, paths, strict=True)
-            if other_quote.number == quote.number
+            for own_quote, headings in zip(quotes, paths, strict=True)
+            if own_quote.number == quote.number
         ]
-        levels = [len({*level}) == 1 for level in zip(*others, strict=False)]
+        levels = [len({*level}) == 1 for level in zip(*paths_of_passage, strict=False)]
         first_own = [*levels, False].index(False)
         own_headings = HEADING_SEPARATOR.join(path[first_own:])
         is_led = quote.lead and own_headings.endswith(quote.lead.rstrip(":："))
