@@ -20,7 +20,7 @@ from lightrag_jsonl.core.numbered_parts import NumberedPart, numbered_parts
 from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.protocols import Embedder
 from lightrag_jsonl.core.question_scope import asks_about_everything, content_words
-from lightrag_jsonl.core.types import HEADING_SEPARATOR, Chunk, Page
+from lightrag_jsonl.core.types import HEADING_SEPARATOR, Page
 from lightrag_jsonl.core.user_code import embed_texts
 from lightrag_jsonl.core.written_dates import days_and_months
 from lightrag_jsonl.providers.offline.dated_quotes import are_of_dates, date_terms
@@ -158,7 +158,7 @@ def _with_headings(quotes: Sequence[Quote], context: Context) -> Iterator[str]:
     """The lines of quotes, each behind those of its headings that another quote of the same passage does not have:
     only the headings may tell which of two motions was lost.
     """
-    paths = [_headings_above(quote, context.chunks[quote.rank]) for quote in quotes]
+    paths = [_headings_above(quote, context) for quote in quotes]
     for quote, path in zip(quotes, paths, strict=True):
         paths_of_passage = [
             headings
@@ -168,16 +168,19 @@ def _with_headings(quotes: Sequence[Quote], context: Context) -> Iterator[str]:
         levels = [len({*level}) == 1 for level in zip(*paths_of_passage, strict=False)]
         first_own = [*levels, False].index(False)
         own_headings = HEADING_SEPARATOR.join(path[first_own:])
-        is_led = quote.lead and own_headings.endswith(quote.lead.rstrip(":："))
+        is_led = quote.lead and own_headings.rstrip(":：").endswith(quote.lead.rstrip(":："))
         line = quote.text if is_led else quote.line
         yield led_line(own_headings, line) if own_headings else quote.line
 
 
-def _headings_above(quote: Quote, chunk: Chunk) -> list[str]:
-    """The headings above a quote, the outermost first."""
+def _headings_above(quote: Quote, context: Context) -> list[str]:
+    """The headings above a quote, the outermost first, without the title of the document."""
+    chunk = context.chunks[quote.rank]
     pages = [Page(chunk.document_id, 1, chunk.text)]
     path = Outline(pages).path_at(1, quote.start - chunk.start) or chunk.heading
-    return [without_marks(heading) for heading in path.split(HEADING_SEPARATOR)]
+    headings = [without_marks(heading) for heading in path.split(HEADING_SEPARATOR)]
+    title = context.documents.get(chunk.document_id)
+    return [heading for heading in headings if heading != title]
 
 
 def nearest_quotes(question: str, context: Context, language: Language) -> list[Quote]:
