@@ -168,7 +168,7 @@ def _with_headings(quotes: Sequence[Quote], context: Context) -> Iterator[str]:
         levels = [len({*level}) == 1 for level in zip(*paths_of_passage, strict=False)]
         first_own = [*levels, False].index(False)
         own_headings = HEADING_SEPARATOR.join(path[first_own:])
-        is_led = quote.lead and own_headings.rstrip(":：").endswith(quote.lead.rstrip(":："))
+        is_led = quote.lead and own_headings.endswith(quote.lead.rstrip(":："))
         line = quote.text if is_led else quote.line
         yield led_line(own_headings, line) if own_headings else quote.line
 
@@ -178,7 +178,7 @@ def _headings_above(quote: Quote, context: Context) -> list[str]:
     chunk = context.chunks[quote.rank]
     pages = [Page(chunk.document_id, 1, chunk.text)]
     path = Outline(pages).path_at(1, quote.start - chunk.start) or chunk.heading
-    headings = [without_marks(heading) for heading in path.split(HEADING_SEPARATOR)]
+    headings = [without_marks(heading).rstrip(":：") for heading in path.split(HEADING_SEPARATOR)]
     title = context.documents.get(chunk.document_id)
     return [heading for heading in headings if heading != title]
 
