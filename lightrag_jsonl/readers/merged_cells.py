@@ -1,25 +1,31 @@
 """Fills the merged cells of Excel's sheets: only the first cell of a range has the value."""
 
+import posixpath
 import re
 from collections import defaultdict
-from collections.abc import Iterable
-from itertools import islice
+from collections.abc import Iterable, Mapping
+from io import BytesIO
 from typing import Any, NamedTuple
+from zipfile import ZipFile
 
 from lightrag_jsonl.readers.limits import FileMeter
+from lightrag_jsonl.readers.xml_elements import elements_named, xml_root
 
+WORKBOOK = "xl/workbook.xml"
 LAST_COLUMN = 16_384  # by the specification of Excel
 MOST_RANGES = 200_000  # of a sheet; further ones stay as they are
-_MERGED = re.compile(rb"<(?:\w+:)?mergeCell\s[^>]*?ref=\"([A-Z]{1,3}\d{1,7}:[A-Z]{1,3}\d{1,7})\"")
+_MERGED = re.compile(
+    rb"<(?:\w+:)?mergeCell\s[^>]*?ref=\"([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})\""
+)
 
 
 class CellRange(NamedTuple):
     """A rectangle of cells; rows and columns count from 1."""
 
-    first_column: int
     first_row: int
-    last_column: int
+    first_column: int
     last_row: int
+    last_column: int
 
 
 class FilledRows:
@@ -67,10 +73,51 @@ class FilledRows:
         filled[first:end] = [text] * (end - first)
 
 
-def merged_ranges(sheet: Any) -> list[CellRange]:
-    """The merged ranges of a sheet that openpyxl reads row by row, which tells nothing of them."""
-    from openpyxl.utils.cell import range_boundaries
+def merged_ranges(package: bytes) -> Mapping[str, list[CellRange]]:
+    """The merged ranges of each sheet, by title."""
+    with ZipFile(BytesIO(package)) as archive:
+        names = set(archive.namelist())
+        relations = f"xl/_rels/{posixpath.basename(WORKBOOK)}.rels"
+        if WORKBOOK not in names or relations not in names:
+            return {}
+        targets = {
+            relation.get("Id"): posixpath.normpath(
+                posixpath.join("/xl", relation.get("Target", ""))
+            )
+            for relation in _part_elements(archive.read(relations), "Relationship")
+        }
+        ranges: dict[str, list[CellRange]] = {}
+        for sheet in _part_elements(archive.read(WORKBOOK), "sheet"):
+            relation_ids = (text for name, text in sheet.attrib.items() if name.endswith("}id"))
+            path = targets.get(next(relation_ids, None), "").lstrip("/")
+            if path in names:
+                ranges[sheet.get("name", "")] = _sheet_ranges(archive.read(path))
+        return ranges
 
-    with sheet._get_source() as part:
-        matches = islice(_MERGED.finditer(part.read()), MOST_RANGES)
-        return [CellRange(*range_boundaries(match[1].decode())) for match in matches]
+
+def _sheet_ranges(part: bytes) -> list[CellRange]:
+    ranges = []
+    for match in _MERGED.finditer(part):
+        cells = CellRange(
+            first_row=int(match[2]),
+            first_column=_column_number(match[1]),
+            last_row=int(match[4]),
+            last_column=_column_number(match[3]),
+        )
+        ranges.append(cells)
+        if len(ranges) == MOST_RANGES:
+            break
+    return ranges
+
+
+def _column_number(letters: bytes) -> int:
+    """The number of a column, from 1 for A."""
+    number = 0
+    for letter in letters:
+        number = 26 * number + letter - ord("A") + 1
+    return number
+
+
+def _part_elements(part: bytes, name: str) -> list[Any]:
+    root = xml_root(part)
+    return [] if root is None else elements_named(root, name)

@@ -60,6 +60,7 @@ def read_xlsx(data: bytes, meter: FileMeter) -> Document:
 def _read_workbook(package: bytes, meter: FileMeter) -> Document:
     import openpyxl
 
+    ranges = merged_ranges(package)
     book = openpyxl.load_workbook(
         BytesIO(package), read_only=True, data_only=True, keep_links=False
     )
@@ -67,7 +68,7 @@ def _read_workbook(package: bytes, meter: FileMeter) -> Document:
     for sheet in book.worksheets:
         meter.add_pages(1)
         sheet.reset_dimensions()  # which some programs write wrongly
-        filled = FilledRows(merged_ranges(sheet), meter)
+        filled = FilledRows(ranges.get(sheet.title, ()), meter)
         rows = (
             TableRow(filled.fill(number, [cell_text(cell) for cell in row]), filled.has_groups)
             for number, row in _counted(sheet.iter_rows(), meter)
