@@ -149,26 +149,24 @@ def list_entities(
     rag: LightRAG, limit: int, offset: int, search: str, entity_type: str
 ) -> CommandOutput:
     """List the entities by name."""
-    one_more = rag.entities.list(search=search, type=entity_type, limit=limit + 1, offset=offset)
-    entities = one_more[:limit]
-    rows = table(entities, "name", "aliases", "type", "description")
-    notes = _notes_of_page(one_more, limit, offset)
-    return CommandOutput(entities, rows or "no entities", notes=notes)
+    entities = rag.entities.list(search=search, type=entity_type, limit=limit + 1, offset=offset)
+    notes = _notes_of_page(entities, limit, offset)
+    rows = table(entities[:limit], "name", "aliases", "type", "description")
+    return CommandOutput(entities[:limit], rows or "no entities", notes=notes)
 
 
 @index_command(list_options, name="list", group=relations_group)
 def list_relations(rag: LightRAG, limit: int, offset: int, search: str) -> CommandOutput:
     """List the relations, the heaviest first."""
-    one_more = rag.entities.relations(search=search, limit=limit + 1, offset=offset)
-    relations = one_more[:limit]
-    rows = table(relations, "source", "target", "keywords", "weight", "description")
-    notes = _notes_of_page(one_more, limit, offset)
-    return CommandOutput(relations, rows or "no relations", notes=notes)
+    relations = rag.entities.relations(search=search, limit=limit + 1, offset=offset)
+    notes = _notes_of_page(relations, limit, offset)
+    rows = table(relations[:limit], "source", "target", "keywords", "weight", "description")
+    return CommandOutput(relations[:limit], rows or "no relations", notes=notes)
 
 
-def _notes_of_page(one_more: Sequence[object], limit: int, offset: int) -> list[str]:
-    """How to see more than a page, if there is an item more."""
-    if len(one_more) <= limit:
+def _notes_of_page(items: Sequence[object], limit: int, offset: int) -> list[str]:
+    """How to see more than a page, if there are more items than its limit."""
+    if len(items) <= limit:
         return []
     return [f"{limit:,} at a time: --offset {offset + limit} shows the next, -n another number"]
 

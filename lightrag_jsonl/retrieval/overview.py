@@ -63,7 +63,7 @@ def find_overview(task: SearchTask, context: Context, memory: CommunityMemory) -
     chunks = tuple(chunks_by_row.values())
     overview = Overview(
         chunks=chunks,
-        sentences=_sentences(task, chunks_by_row),
+        sentences=_stored_sentences(task, chunks_by_row),
         chunk_weights=tuple(with_likeness(task, chunks_by_row, chunk_weights(chunks))),
         question_terms=subject_terms(context.question, context.keywords),
         communities=top_communities,
@@ -177,7 +177,7 @@ def with_likeness(
 # ── sentences and names ───────────────────────────────────────────────────────────────────────
 
 
-def _sentences(task: SearchTask, chunks_by_row: Mapping[int, Chunk]) -> Sentences:
+def _stored_sentences(task: SearchTask, chunks_by_row: Mapping[int, Chunk]) -> Sentences:
     """The different sentences of chunks; without a filter, those of a chunk are kept for a state of the index."""
     earlier = task.snapshot.state_memory.sentences if task.filtered is None else {}
     sentences_by_row = {row: earlier[row] for row in chunks_by_row if row in earlier}

@@ -209,30 +209,44 @@ def numbered_items(context: Context, edges: Mapping[tuple[str, str], Edge]) -> l
     """The items of a context, numbered as in the prompt; a relation has the id of the edge."""
     items: list[PromptItem] = []
     for chunk in context.chunks:
-        title = context.documents.get(chunk.document_id, chunk.document_id)
-        items.append(
-            PromptItem(
-                len(items) + 1,
-                "chunk",
-                chunk.id,
-                title,
-                (chunk.id,),
-                start=chunk.start,
-                end=chunk.end,
-            )
+        item = PromptItem(
+            number=len(items) + 1,
+            kind="chunk",
+            id=chunk.id,
+            label=context.documents.get(chunk.document_id, chunk.document_id),
+            chunk_ids=(chunk.id,),
+            start=chunk.start,
+            end=chunk.end,
         )
+        items.append(item)
     for entity in context.entities:
-        name = entity.name
-        text = on_one_line(entity.description)
-        items.append(PromptItem(len(items) + 1, "entity", name, name, entity.chunk_ids, text))
+        item = PromptItem(
+            number=len(items) + 1,
+            kind="entity",
+            id=entity.name,
+            label=entity.name,
+            chunk_ids=entity.chunk_ids,
+            text=on_one_line(entity.description),
+        )
+        items.append(item)
     for relation in context.relations:
         edge = edges.get((relation.source, relation.target))
-        id = edge.id if edge else ""
-        label = f"{relation.source} — {relation.predicate} → {relation.target}"
-        text = on_one_line(relation.description)
-        items.append(PromptItem(len(items) + 1, "relation", id, label, relation.chunk_ids, text))
+        item = PromptItem(
+            number=len(items) + 1,
+            kind="relation",
+            id=edge.id if edge else "",
+            label=f"{relation.source} — {relation.predicate} → {relation.target}",
+            chunk_ids=relation.chunk_ids,
+            text=on_one_line(relation.description),
+        )
+        items.append(item)
     for listed in context.listing.items if context.listing else ():
-        id = listed.chunk_id if listed.kind == "chunk" else listed.name
-        chunk_ids = (listed.chunk_id,)
-        items.append(PromptItem(len(items) + 1, listed.kind, id, listed.name, chunk_ids))
+        item = PromptItem(
+            number=len(items) + 1,
+            kind=listed.kind,
+            id=listed.chunk_id if listed.kind == "chunk" else listed.name,
+            label=listed.name,
+            chunk_ids=(listed.chunk_id,),
+        )
+        items.append(item)
     return items

@@ -147,14 +147,14 @@ def _quoted(
     else:
         lines = [
             f"- {line} [{quote.number}]"
-            for quote, line in zip(quotes, _with_headings(quotes, context), strict=True)
+            for quote, line in zip(quotes, _lines_under_headings(quotes, context), strict=True)
         ]
         text = "\n\n".join([opening, "\n".join(lines), *notes])
     places = [PlacedQuote(quote.chunk_id, quote.start, quote.end) for quote in quotes]
     return QuotedAnswer(text, tuple(places))
 
 
-def _with_headings(quotes: Sequence[Quote], context: Context) -> Iterator[str]:
+def _lines_under_headings(quotes: Sequence[Quote], context: Context) -> Iterator[str]:
     """The lines of quotes, each behind those of its headings that another quote of the same passage does not have:
     only the headings may tell which of two motions was lost.
     """
