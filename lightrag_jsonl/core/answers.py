@@ -12,7 +12,7 @@ from lightrag_jsonl.core.citation_markers import (
     without_citations,
 )
 from lightrag_jsonl.core.claims import Conflict
-from lightrag_jsonl.core.display import html_table, with_short_repr, without_bullets, without_marks
+from lightrag_jsonl.core.display import html_table, with_short_repr
 from lightrag_jsonl.core.languages import FIXED_WORDS, FixedWords, known_language
 from lightrag_jsonl.core.modes import Mode
 from lightrag_jsonl.core.names import nfkc_casefold
@@ -28,6 +28,7 @@ from lightrag_jsonl.core.types import (
     relation_rows,
 )
 from lightrag_jsonl.core.usage import Usage
+from lightrag_jsonl.providers.offline.markup import without_bullets, without_marks
 
 QUOTE_LENGTH = 160  # characters of a quoted sentence
 

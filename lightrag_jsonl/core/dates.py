@@ -10,9 +10,7 @@ from functools import lru_cache
 
 from lightrag_jsonl.core.cjk import has_cjk, simplified
 from lightrag_jsonl.core.eras import FIRST_YEARS
-from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.patterns import pattern_of
-from lightrag_jsonl.core.validation import repr_start
 
 ENGLISH_MONTHS = r"(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)[a-z]{0,6}\.?"
 CHINESE_NUMBER = "[〇零一二三四五六七八九十廿卅百\\d]"
@@ -48,20 +46,9 @@ _FORMS = tuple(
     )
 )
 _PART_OF_DATE = pattern_of(r"[\d年]")  # of every form
-_YEAR_LAST = pattern_of(
+YEAR_LAST = pattern_of(
     r"(?P<day>\d{1,2})(?P<sign>[-/.])(?P<month>\d{1,2})(?P=sign)(?P<year>\d{4})(?:\s+\d{1,2}:.*)?"
 )
-
-
-def checked_date(text: str, name: str) -> str:
-    """A user's date in our form; `ConfigError` names the setting of a text without a date."""
-    iso = iso_date(text)
-    if not iso or ("-" not in iso and _YEAR_LAST.fullmatch(half_width(text).strip())):
-        raise ConfigError(
-            f"{name} must be a date such as 2021, 2021-06, 2021-06-15, June 2021 or 2021年6月, "
-            f"not {repr_start(text)}"
-        )
-    return iso
 
 
 @lru_cache(10_000)  # the dates of documents come again and again
@@ -78,7 +65,7 @@ def iso_date(text: str) -> str:
             if groups.get("era"):
                 return era_year(groups["era"], year)
             return written_date(year, groups.get("month") or "", groups.get("day") or "")
-    match = _YEAR_LAST.fullmatch(plain)
+    match = YEAR_LAST.fullmatch(plain)
     return _with_year_last(match) if match else ""
 
 

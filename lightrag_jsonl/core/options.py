@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, TypedDict
 
 from msgspec import Meta
 
-from lightrag_jsonl.core.dates import checked_date
+from lightrag_jsonl.core.dates import YEAR_LAST, half_width, iso_date
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.modes import Mode
 from lightrag_jsonl.core.types import Json, Message
@@ -166,6 +166,17 @@ class IndexOptions:
                 f"chunk_overlap ({self.chunk_overlap}) must be at most {most_overlap}, three quarters of "
                 f"chunk_tokens ({self.chunk_tokens}): the rest of a chunk is for new text"
             )
+
+
+def checked_date(text: str, name: str) -> str:
+    """A user's date in our form; `ConfigError` names the setting of a text without a date."""
+    iso = iso_date(text)
+    if not iso or ("-" not in iso and YEAR_LAST.fullmatch(half_width(text).strip())):
+        raise ConfigError(
+            f"{name} must be a date such as 2021, 2021-06, 2021-06-15, June 2021 or 2021年6月, "
+            f"not {repr_start(text)}"
+        )
+    return iso
 
 
 @with_replacements

@@ -15,7 +15,6 @@ from typing import TypeAlias
 from msgspec import Struct, field, structs
 
 from lightrag_jsonl.core.cjk import CJK, has_cjk
-from lightrag_jsonl.core.given_names import GIVEN_NAMES
 from lightrag_jsonl.core.names import folded_text, name_key
 from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.sentences import sentence_spans
@@ -30,7 +29,7 @@ from lightrag_jsonl.indexing.name_parts import (
     NameParts,
     same_kind,
 )
-from lightrag_jsonl.providers.offline.common_words import may_be_verb
+from lightrag_jsonl.providers.offline.common_words import is_given_name, may_be_verb
 from lightrag_jsonl.storage.rows import (
     EntityMentionRow,
     Mention,
@@ -391,8 +390,8 @@ class _Names(Struct, frozen=True, dict=True):
             couple["family"].casefold()
             for text in self.texts
             for couple in _COUPLE.finditer(text)
-            if couple["first"].casefold() in GIVEN_NAMES
-            and couple["second"].casefold() in GIVEN_NAMES
+            if is_given_name(couple["first"].casefold())
+            and is_given_name(couple["second"].casefold())
         )
 
     def is_firm_of_place(self, name: NameParts, namesake: NameParts) -> bool:

@@ -7,7 +7,6 @@ from functools import cached_property, lru_cache
 from msgspec import Struct
 
 from lightrag_jsonl.core.cjk import has_cjk
-from lightrag_jsonl.core.given_names import GIVEN_NAMES
 from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.stop_words import STOP_WORDS
 from lightrag_jsonl.core.text import words as word_set
@@ -19,7 +18,7 @@ from lightrag_jsonl.indexing.compared_names import (
     UNTYPED,
 )
 from lightrag_jsonl.indexing.english_names import initials
-from lightrag_jsonl.providers.offline.common_words import is_ordinary
+from lightrag_jsonl.providers.offline.common_words import is_given_name, is_ordinary
 from lightrag_jsonl.providers.offline.english import OFFICES, TYPES_BY_WORD
 
 # Before a surname: "Mr. Rutherford", "President Lincoln"; "sir" also before a given name.
@@ -159,7 +158,7 @@ class NameParts(Struct, frozen=True, dict=True):
         first = self.words[0]
         return (
             self.cjk
-            or (first in GIVEN_NAMES and TYPES_BY_WORD.keys().isdisjoint(self.words))
+            or (is_given_name(first) and TYPES_BY_WORD.keys().isdisjoint(self.words))
             or len(first) == 1 < len(self.words[-1])
             or bool(self.titles & TITLES)
             or self.words[-1] in surnames
@@ -182,7 +181,7 @@ class NameParts(Struct, frozen=True, dict=True):
             yield words[:-1]
             words = words[:-1]
         for start in range(1, len(words)):
-            is_particle = len(words[start]) < 4 and words[start] not in GIVEN_NAMES
+            is_particle = len(words[start]) < 4 and not is_given_name(words[start])
             if start == len(words) - 1 or self.cjk or is_particle:
                 yield words[start:]  # van der Meer; "Standish Barry" may be another full name
         if self.kind and len(words) > 1:
@@ -225,8 +224,8 @@ class NameParts(Struct, frozen=True, dict=True):
             return False
         if self.titles and plainer.titles and self.titles != plainer.titles:
             return False
-        is_given_name = self.words[0] in GIVEN_NAMES or self.is_royal
-        if self.titles and not plainer.titles and len(self.words) == 1 and is_given_name:
+        is_first_name = is_given_name(self.words[0]) or self.is_royal
+        if self.titles and not plainer.titles and len(self.words) == 1 and is_first_name:
             return False  # King John or Dr. John, and John
         if self.has_chinese_title and not self.kind == plainer.kind == "person":
             return False  # the duke of a place, and the place

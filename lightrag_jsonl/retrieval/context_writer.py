@@ -7,7 +7,6 @@ from msgspec import Struct
 
 from lightrag_jsonl.core.answers import Community, CommunityReport, Context
 from lightrag_jsonl.core.citation_markers import CITATION_LABEL, SOURCE_LABEL
-from lightrag_jsonl.core.display import without_marks
 from lightrag_jsonl.core.languages import (
     FIXED_WORDS,
     STATING_NOTHING,
@@ -26,6 +25,7 @@ from lightrag_jsonl.core.types import (
     Excerpt,
     Relation,
 )
+from lightrag_jsonl.providers.offline.markup import without_marks
 from lightrag_jsonl.retrieval.excerpts import content_stems, terms_of_name
 
 ELLIPSIS = "…"  # for what is left out between two excerpts

@@ -13,14 +13,13 @@ from typing import Final
 
 from msgspec import Struct
 
-from lightrag_jsonl.core.display import without_bullets
 from lightrag_jsonl.core.languages import known_language
 from lightrag_jsonl.core.modes import Mode
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.types import Relation
 from lightrag_jsonl.providers.offline import ExtractiveAnswerer
-from lightrag_jsonl.providers.offline.markup import without_markup
+from lightrag_jsonl.providers.offline.markup import without_bullets, without_markup
 from lightrag_jsonl.retrieval.hits import column
 from lightrag_jsonl.server.graph_overview import relations_among
 from lightrag_jsonl.server.indexes import EntityLine, Index

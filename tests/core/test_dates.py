@@ -3,7 +3,6 @@
 import pytest
 
 from lightrag_jsonl.core.dates import (
-    checked_date,
     day_in_name,
     days_later,
     first_day,
@@ -13,6 +12,7 @@ from lightrag_jsonl.core.dates import (
     months_later,
 )
 from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.options import checked_date
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,8 @@ from lightrag_jsonl import (
     Usage,
 )
 from lightrag_jsonl.core.address import Address
-from lightrag_jsonl.core.display import without_bullets, without_markdown
 from lightrag_jsonl.core.types import Failure
+from lightrag_jsonl.providers.offline.markup import without_bullets, without_markdown
 from lightrag_jsonl.rag.admin import Admin
 from lightrag_jsonl.rag.namespaces import Entities, Traces
 from lightrag_jsonl.tracing.events import Event

@@ -11,7 +11,6 @@ import numpy as np
 from lightrag_jsonl.core.aio import in_daemon_thread
 from lightrag_jsonl.core.answers import Context, PlacedQuote, QuotedAnswer
 from lightrag_jsonl.core.cjk import FUNCTION_CHARACTERS, has_cjk, is_cjk, is_lone
-from lightrag_jsonl.core.display import without_marks
 from lightrag_jsonl.core.headings import Outline
 from lightrag_jsonl.core.languages import FIXED_WORDS, FixedWords, Language, written_in
 from lightrag_jsonl.core.list_questions import asks_for_list
@@ -26,6 +25,7 @@ from lightrag_jsonl.core.written_dates import days_and_months
 from lightrag_jsonl.providers.offline.dated_quotes import are_of_dates, date_terms
 from lightrag_jsonl.providers.offline.definitions import defining_first
 from lightrag_jsonl.providers.offline.keywords import names_in_question
+from lightrag_jsonl.providers.offline.markup import without_marks
 from lightrag_jsonl.providers.offline.overviews import overview_outline, overview_quotes
 from lightrag_jsonl.providers.offline.part_quotes import quotes_of_parts
 from lightrag_jsonl.providers.offline.quotes import (

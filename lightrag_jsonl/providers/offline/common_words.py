@@ -1,4 +1,4 @@
-"""Ordinary words, by a list for each language, to tell names from other words."""
+"""Ordinary words and given names, by lists in text files, to tell names from other words."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -40,6 +40,11 @@ def may_be_verb(word: str) -> bool:
     return is_grammatical or word.endswith("ed") or begins_no_name(word)
 
 
+def is_given_name(word: str) -> bool:
+    """Whether an English word in lower case is a given name, and mostly nothing else."""
+    return word in _given_names()
+
+
 def _base_forms(word: str) -> Iterator[str]:
     """A word, and the possible base forms of the word."""
     yield word
@@ -53,8 +58,18 @@ def _base_forms(word: str) -> Iterator[str]:
 
 
 @cache
+def _given_names() -> frozenset[str]:
+    return frozenset(" ".join(_lines_of("given_names")).split())
+
+
+@cache
 def _marks_by_word(language: Language) -> Mapping[str, bool]:
     """The words of a list, read once, and whether each is marked."""
-    text = Path(__file__).with_name(f"common_words_{language}.txt").read_text(encoding="utf-8")
-    lines = [line for line in text.split("\n") if line and not line.startswith("#")]
+    lines = _lines_of(f"common_words_{language}")
     return {line.rstrip(_BEGINS_NO_NAME): line.endswith(_BEGINS_NO_NAME) for line in lines}
+
+
+def _lines_of(name: str) -> list[str]:
+    """The lines of a text file beside this module, without comments."""
+    text = Path(__file__).with_name(f"{name}.txt").read_text(encoding="utf-8")
+    return [line for line in text.split("\n") if line and not line.startswith("#")]

@@ -9,14 +9,13 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-from lightrag_jsonl.core.given_names import GIVEN_NAMES
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.sentences import OPENING_MARKS, PERHAPS_LAST, beginning_of_words
 from lightrag_jsonl.core.stop_words import STOP_WORDS
 from lightrag_jsonl.core.text import words as word_set
 from lightrag_jsonl.core.types import UNKNOWN_TYPE
-from lightrag_jsonl.providers.offline.common_words import begins_no_name, is_ordinary
+from lightrag_jsonl.providers.offline.common_words import begins_no_name, is_given_name, is_ordinary
 from lightrag_jsonl.providers.offline.phrases import (
     WORD_GAP,
     ContentWord,
@@ -195,13 +194,13 @@ def _names_of_run(text: str, words: Spans) -> Iterator[tuple[Spans, bool]]:
     for number, (word, after) in enumerate(zip(texts, [*texts[1:], ""], strict=True)):
         before = texts[number - 1]
         is_title = _is_personal_title(word, after)
-        is_person = number > first + 1 and texts[first].casefold() in GIVEN_NAMES
+        is_person = number > first + 1 and is_given_name(texts[first].casefold())
         is_between = (
             (word == "for" and _is_rare(before))
             or (
                 word == "of" and (has_title or (is_person and _is_rare(before) and len(before) > 1))
             )
-            or (word == "&" and is_person and after.casefold() in GIVEN_NAMES)
+            or (word == "&" and is_person and is_given_name(after.casefold()))
         )
         if is_title or is_between:
             if first < number and (is_between or _is_rare(before)):
@@ -214,7 +213,7 @@ def _names_of_run(text: str, words: Spans) -> Iterator[tuple[Spans, bool]]:
 
 def _is_personal_title(word: str, next_word: str) -> bool:
     folded = word.casefold().rstrip(".")
-    is_office = folded in OFFICES and (next_word.casefold() in GIVEN_NAMES or _is_rare(next_word))
+    is_office = folded in OFFICES and (is_given_name(next_word.casefold()) or _is_rare(next_word))
     return is_office or folded in PERSON_TITLES
 
 

@@ -9,7 +9,6 @@ from msgspec import Struct
 from lightrag_jsonl.core.answers import Context
 from lightrag_jsonl.core.citation_markers import CITATION_MARKER
 from lightrag_jsonl.core.cjk import has_cjk, is_cjk
-from lightrag_jsonl.core.display import without_marks
 from lightrag_jsonl.core.names import folded_text
 from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.sentences import LIST_ITEM, TABLE_ROW, sentence_spans
@@ -17,7 +16,7 @@ from lightrag_jsonl.core.stop_words import FUNCTION_WORDS
 from lightrag_jsonl.core.terms import search_terms, stem
 from lightrag_jsonl.core.text import clipped_at_word
 from lightrag_jsonl.core.types import HEADING_SEPARATOR, Chunk
-from lightrag_jsonl.providers.offline.markup import HEADING, without_markup
+from lightrag_jsonl.providers.offline.markup import HEADING, without_marks, without_markup
 from lightrag_jsonl.providers.offline.table_rows import (
     TABLE_RULE,
     cells_of,
