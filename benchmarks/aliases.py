@@ -21,8 +21,8 @@ from typing import Any
 
 from benchmarks.datasets import data_folder, load
 from lightrag_jsonl import AsyncLightRAG, Document, IndexOptions
-from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.testing import ReplayLLM, Request, ScriptedLLM
+from lightrag_jsonl.text.names import name_key
 from lightrag_jsonl.tools.importer import import_index
 from tests.replays.carol import answers, chunks
 

@@ -29,12 +29,12 @@ from benchmarks.datasets import Dataset, Passage, Record, load
 from benchmarks.long_texts import carol, notes
 from lightrag_jsonl import Completion, Document, IndexOptions, LightRAG, Message, QueryParam
 from lightrag_jsonl.core.languages import Language, known_language
-from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.options import Limits, ReadMode
 from lightrag_jsonl.core.tokens import FittedTokenizer
 from lightrag_jsonl.core.types import ResponseType
 from lightrag_jsonl.core.usage import Usage
-from lightrag_jsonl.providers.offline.extraction import extract_text
+from lightrag_jsonl.rules.extraction import extract_text
+from lightrag_jsonl.text.names import name_key
 from lightrag_jsonl.tools.evaluation import (
     SCORED_CHUNKS,
     UNINFORMATIVE_ANSWERS,

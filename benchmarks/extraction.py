@@ -36,14 +36,13 @@ import msgspec
 from benchmarks.datasets import data_folder
 from lightrag_jsonl import Document, IndexOptions, LightRAG
 from lightrag_jsonl.core.languages import Language
-from lightrag_jsonl.core.names import folded_text, name_key
-from lightrag_jsonl.core.stop_words import is_grammatical
-from lightrag_jsonl.core.terms import search_terms, stem
 from lightrag_jsonl.core.types import Completion, Extraction, Json, Message, ResponseType
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.indexing.examples import names_any
 from lightrag_jsonl.providers import OpenAILLM
 from lightrag_jsonl.testing import HashEmbedder
+from lightrag_jsonl.text.names import folded_text, name_key
+from lightrag_jsonl.text.terms import is_grammatical, search_terms, stem
 
 Constraint = Literal["off", "auto"]
 Settings = tuple[str, Constraint]  # the extraction prompt, and whether the form is forced

@@ -15,9 +15,9 @@ from itertools import combinations
 from typing import Any
 
 from benchmarks.datasets import data_folder
-from lightrag_jsonl.core.names import name_key
-from lightrag_jsonl.core.sentences import sentence_spans
-from lightrag_jsonl.providers.offline import text_names
+from lightrag_jsonl.rules import text_names
+from lightrag_jsonl.text.names import name_key
+from lightrag_jsonl.text.sentences import sentence_spans
 from tests.replays.carol import answers, chunks
 
 Pair = frozenset[str]

@@ -19,7 +19,7 @@ from typing import Any
 
 from benchmarks.datasets import data_folder
 from lightrag_jsonl import AsyncLightRAG, Document
-from lightrag_jsonl.core.names import name_key
+from lightrag_jsonl.text.names import name_key
 
 BARE_TITLE = re.compile(r"^(.*?)\s*\([^()]*\)$")
 LISTED = 30  # names, for reading

@@ -23,9 +23,9 @@ from benchmarks.aliases import recorded_reply
 from benchmarks.corpora import DEFAULT_EMBEDDER, make_embedder
 from benchmarks.datasets import data_folder
 from lightrag_jsonl import Document, IndexOptions, LightRAG, QueryParam
-from lightrag_jsonl.core.cjk import CJK
 from lightrag_jsonl.core.protocols import Embedder
 from lightrag_jsonl.testing import ScriptedLLM
+from lightrag_jsonl.text.cjk import CJK
 from lightrag_jsonl.tools.importer import import_index
 from tests.kit import unzipped
 from tests.replays import carol

@@ -23,8 +23,8 @@ from lightrag_jsonl.core.index_reports import DocumentStatus
 from lightrag_jsonl.core.languages import known_language
 from lightrag_jsonl.core.modes import DEFAULT_MODE, Mode, mode_summaries
 from lightrag_jsonl.core.options import QueryParam
-from lightrag_jsonl.core.text import counted
 from lightrag_jsonl.core.types import UNKNOWN_TYPE, Document, Entity, Relation
+from lightrag_jsonl.text.strings import counted
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette

@@ -17,7 +17,6 @@ from msgspec import Struct, structs
 from lightrag_jsonl import AsyncLightRAG, IndexOptions
 from lightrag_jsonl.core.address import as_address
 from lightrag_jsonl.core.protocols import LLM
-from lightrag_jsonl.core.terms import index_terms
 from lightrag_jsonl.core.tokens import FittedTokenizer
 from lightrag_jsonl.core.types import Kind, Record
 from lightrag_jsonl.curation.consistency import check_derived
@@ -27,6 +26,7 @@ from lightrag_jsonl.storage.opening import open_store
 from lightrag_jsonl.storage.store import Store
 from lightrag_jsonl.storage.views import Snapshot
 from lightrag_jsonl.testing import HashEmbedder, Request
+from lightrag_jsonl.text.terms import index_terms
 
 KINDS: tuple[Kind, ...] = ("entity", "relation", "chunk")
 

@@ -15,7 +15,7 @@ from benchmarks.referee.material import (
     entity_row,
 )
 from lightrag_jsonl.core.languages import known_language
-from lightrag_jsonl.providers.offline import OfflineKeywords
+from lightrag_jsonl.rules import OfflineKeywords
 from lightrag_jsonl.storage.sqlite.database import SQLiteStore
 from lightrag_jsonl.storage.views import StoreView
 from lightrag_jsonl.tools.evaluation import EvalQuestion, read_questions

@@ -10,8 +10,8 @@ import numpy as np
 from benchmarks.overview import folded, stands_in
 from benchmarks.referee.material import Material, Question
 from benchmarks.referee.sessions import Arena
-from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.tokens import default_tokenizer
+from lightrag_jsonl.text.names import name_key
 from lightrag_jsonl.tools.evaluation import UNINFORMATIVE_ANSWERS, interval
 
 RANKS = (2, 5, 10)

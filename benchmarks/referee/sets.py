@@ -18,7 +18,7 @@ from benchmarks.referee.material import (
 from benchmarks.synthetic import Corpus
 from lightrag_jsonl.core.languages import known_language
 from lightrag_jsonl.core.types import Chunk
-from lightrag_jsonl.providers.offline import OfflineExtractor, OfflineKeywords
+from lightrag_jsonl.rules import OfflineExtractor, OfflineKeywords
 
 QUESTIONS = 40  # about generated texts
 THEME = "took part together"

@@ -17,7 +17,6 @@ from lightrag_jsonl.cli.options import models, option
 from lightrag_jsonl.core.address import Address
 from lightrag_jsonl.core.index_reports import ReadingState
 from lightrag_jsonl.core.protocols import LLM, Embedder
-from lightrag_jsonl.core.text import counted
 from lightrag_jsonl.core.tokens import tokenizer_for
 from lightrag_jsonl.core.types import Message
 from lightrag_jsonl.core.user_code import HARMLESS
@@ -40,6 +39,7 @@ from lightrag_jsonl.rag.settings import recorded_options, recorded_settings
 from lightrag_jsonl.readers.formats import ARCHIVES, FILE_FORMATS, file_suffix
 from lightrag_jsonl.readers.old_office import OLD_FORMATS, office_program
 from lightrag_jsonl.storage.opening import has_index
+from lightrag_jsonl.text.strings import counted
 
 LEAST_SPACE = 200 << 20  # bytes free on the disk: an index grows by about 10 kB a chunk
 FILE_PACKAGES = ("docx", "lxml", "openpyxl", "pptx", "pypdfium2", "trafilatura")

@@ -54,9 +54,7 @@ from lightrag_jsonl.cli.watching import FileChanges, file_stamps, watched_change
 from lightrag_jsonl.cluster import connected_cluster, insert_on_ray
 from lightrag_jsonl.core.claims import GraphDifference
 from lightrag_jsonl.core.index_reports import FileNote, ReadingState, SkippedFile
-from lightrag_jsonl.core.numbered_parts import natural_order
 from lightrag_jsonl.core.options import ReadMode
-from lightrag_jsonl.core.text import counted
 from lightrag_jsonl.indexing.loading import (
     ADDRESS,
     IF_MEANT,
@@ -70,6 +68,8 @@ from lightrag_jsonl.providers.settings import Setup
 from lightrag_jsonl.rag.opening import completed, given_addresses, open_index
 from lightrag_jsonl.rag.settings import recorded_settings
 from lightrag_jsonl.readers.limits import FileLimits
+from lightrag_jsonl.text.numbers import natural_order
+from lightrag_jsonl.text.strings import counted
 from lightrag_jsonl.tools.estimate import estimate_upgrade
 
 NAMES_SHOWN = 5  # of what is new or gone

@@ -22,11 +22,11 @@ from lightrag_jsonl.cli.options import (
 from lightrag_jsonl.cli.output import agreed_cost, one_line, table, wrapped
 from lightrag_jsonl.core.claims import DatedClaim, claims_by_sentence
 from lightrag_jsonl.core.languages import STATING_NOTHING
-from lightrag_jsonl.core.text import counted
 from lightrag_jsonl.core.types import UNKNOWN_TYPE, Relation
 from lightrag_jsonl.curation.duplicates import groups
-from lightrag_jsonl.providers.offline.markup import without_bullets
 from lightrag_jsonl.storage.store import read
+from lightrag_jsonl.text.markup import without_bullets
+from lightrag_jsonl.text.strings import counted
 from lightrag_jsonl.tracing.trace import look_up_sources
 
 ENTITY_COLUMNS: Final = 80  # of the lines of `show`

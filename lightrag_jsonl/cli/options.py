@@ -10,12 +10,12 @@ from typing import Any, Final, TypeAlias, get_args
 import click
 
 from lightrag_jsonl.core.address import Address, as_address
-from lightrag_jsonl.core.encoding import decoded
 from lightrag_jsonl.core.modes import DEFAULT_MODE, MODES, mode_summaries
 from lightrag_jsonl.core.options import ExtractionPrompt, IndexOptions, ReadMode, Tagger
 from lightrag_jsonl.core.types import MODEL_TASKS, ModelTask
 from lightrag_jsonl.providers.model_names import EMBEDDERS
 from lightrag_jsonl.providers.settings import Setup, chosen_setting
+from lightrag_jsonl.readers.encoding import decoded
 from lightrag_jsonl.readers.limits import FileLimits
 
 Option: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]

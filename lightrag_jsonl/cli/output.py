@@ -13,11 +13,11 @@ import click
 import msgspec
 
 from lightrag_jsonl import LightRAG
-from lightrag_jsonl.core.cjk import is_cjk
 from lightrag_jsonl.core.index_reports import FileNote, SkippedFile
-from lightrag_jsonl.core.text import counted
 from lightrag_jsonl.core.types import Failure, Json, ModelTask
 from lightrag_jsonl.core.usage import Usage
+from lightrag_jsonl.text.cjk import is_cjk
+from lightrag_jsonl.text.strings import counted
 from lightrag_jsonl.tools.prices import READING_TASKS, cost_of_tasks
 
 CELL_COLUMNS = 60  # in tables, but for the first column, which holds ids

@@ -13,14 +13,14 @@ from lightrag_jsonl.cli import options
 from lightrag_jsonl.cli.group import CommandOutput, command, main
 from lightrag_jsonl.cli.options import FILE, option
 from lightrag_jsonl.cli.output import json_lines, one_line
-from lightrag_jsonl.core.encoding import decoded
-from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.indexing.loading import read_text
 from lightrag_jsonl.llm.prompt_manager import PromptManager, RecordList, check_set
 from lightrag_jsonl.llm.reader import read_answer
 from lightrag_jsonl.providers.model_names import make_llm
 from lightrag_jsonl.providers.settings import Setup
 from lightrag_jsonl.rag.opening import completed
+from lightrag_jsonl.readers.encoding import decoded
+from lightrag_jsonl.text.strings import sanitize
 
 text_file = click.argument("file", type=click.File("rb"), default="-")
 

@@ -32,9 +32,9 @@ from lightrag_jsonl.cli.output import (
     wrapped,
 )
 from lightrag_jsonl.core.answers import Dropped, answer_lines, with_invented_marked
-from lightrag_jsonl.core.text import counted
 from lightrag_jsonl.core.types import Json, ModelTask
 from lightrag_jsonl.storage.status import reads_when_asked
+from lightrag_jsonl.text.strings import counted
 from lightrag_jsonl.tracing import events
 
 CONDITION: Final = re.compile(

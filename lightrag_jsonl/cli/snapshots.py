@@ -11,7 +11,7 @@ from lightrag_jsonl.cli.options import FILE, models, option
 from lightrag_jsonl.cli.output import agreed_cost, confirm, one_line, table
 from lightrag_jsonl.cli.questions import QUESTION_TASKS
 from lightrag_jsonl.core.snapshots import AnswerDifference, Difference, StateDifference
-from lightrag_jsonl.core.text import counted
+from lightrag_jsonl.text.strings import counted
 
 snapshot_argument = click.argument("name")
 

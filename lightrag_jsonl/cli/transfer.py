@@ -27,16 +27,16 @@ from lightrag_jsonl.cli.options import (
 )
 from lightrag_jsonl.cli.output import one_line, purged_notes, skipped_notes
 from lightrag_jsonl.core.address import as_address
-from lightrag_jsonl.core.text import counted
 from lightrag_jsonl.core.types import ModelTask
 from lightrag_jsonl.core.usage import Usage
+from lightrag_jsonl.export.graph_formats import GraphFormat
 from lightrag_jsonl.indexing.progress import progress_bars
 from lightrag_jsonl.providers.openai_batches import ProviderBatch
 from lightrag_jsonl.providers.settings import Setup
-from lightrag_jsonl.rag.export import GraphFormat
 from lightrag_jsonl.rag.opening import open_index
 from lightrag_jsonl.rag.settings import adopt_settings, recorded_settings
 from lightrag_jsonl.storage.opening import open_store
+from lightrag_jsonl.text.strings import counted
 from lightrag_jsonl.tools.batch import export_batch, import_batch
 from lightrag_jsonl.tools.batch_run import POLL_SECONDS, run_batch
 from lightrag_jsonl.tools.copying import copy_index

@@ -6,18 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from lightrag_jsonl.core.citation_markers import (
-    CITATION_MARKER,
-    marked_numbers,
-    without_citations,
-)
 from lightrag_jsonl.core.claims import Conflict
 from lightrag_jsonl.core.display import html_table, with_short_repr
 from lightrag_jsonl.core.languages import FIXED_WORDS, FixedWords, known_language
 from lightrag_jsonl.core.modes import Mode
-from lightrag_jsonl.core.names import nfkc_casefold
-from lightrag_jsonl.core.patterns import pattern_of
-from lightrag_jsonl.core.text import clipped_at_mark, clipped_at_word
 from lightrag_jsonl.core.types import (
     HEADING_SEPARATOR,
     Chunk,
@@ -28,7 +20,15 @@ from lightrag_jsonl.core.types import (
     relation_rows,
 )
 from lightrag_jsonl.core.usage import Usage
-from lightrag_jsonl.providers.offline.markup import without_bullets, without_marks
+from lightrag_jsonl.text.citation_markers import (
+    CITATION_MARKER,
+    marked_numbers,
+    without_citations,
+)
+from lightrag_jsonl.text.markup import without_bullets, without_marks
+from lightrag_jsonl.text.names import nfkc_casefold
+from lightrag_jsonl.text.patterns import pattern_of
+from lightrag_jsonl.text.strings import clipped_at_mark, clipped_at_word
 
 QUOTE_LENGTH = 160  # characters of a quoted sentence
 

@@ -6,9 +6,9 @@ from functools import cached_property
 from typing import Literal, NamedTuple
 
 from lightrag_jsonl.core.display import with_short_repr
-from lightrag_jsonl.core.names import nfkc_casefold
-from lightrag_jsonl.core.sentences import sentence_spans
-from lightrag_jsonl.core.terms import claim_stems
+from lightrag_jsonl.text.names import nfkc_casefold
+from lightrag_jsonl.text.sentences import sentence_spans
+from lightrag_jsonl.text.terms import claim_stems
 
 LEAST_SHARED = 0.5  # of the words of a description, in the sentence taken for it
 

@@ -6,7 +6,7 @@ from html import escape
 from reprlib import Repr
 from typing import Any, TypeVar
 
-from lightrag_jsonl.core.text import clipped
+from lightrag_jsonl.text.strings import clipped
 
 Dataclass = TypeVar("Dataclass")
 

@@ -5,10 +5,10 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from lightrag_jsonl.core.patterns import pattern_of
-from lightrag_jsonl.core.text import cut
 from lightrag_jsonl.core.types import HEADING_SEPARATOR, Page
-from lightrag_jsonl.providers.offline.markup import without_marks
+from lightrag_jsonl.text.markup import without_marks
+from lightrag_jsonl.text.patterns import pattern_of
+from lightrag_jsonl.text.strings import cut
 
 LONGEST_HEADING = 80  # characters of a line that begins a chapter, and of any stored heading
 LONGEST_TABLE_HEADER = 120  # characters; a longer one is cut

@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from lightrag_jsonl.core.cjk import has_cjk, is_cjk
+from lightrag_jsonl.text.cjk import has_cjk, is_cjk
 
 Language: TypeAlias = Literal["en", "zh"]
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from lightrag_jsonl.core.patterns import pattern_of
+from lightrag_jsonl.text.patterns import pattern_of
 
 LEAST_LOOP = 1_000  # characters of repetitions at least; rows of dashes are shorter
 LEAST_REPEATS = 6

@@ -7,7 +7,6 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, TypedDict
 
 from msgspec import Meta
 
-from lightrag_jsonl.core.dates import YEAR_LAST, half_width, iso_date
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.modes import Mode
 from lightrag_jsonl.core.types import Json, Message
@@ -17,6 +16,7 @@ from lightrag_jsonl.core.validation import (
     repr_start,
     with_replacements,
 )
+from lightrag_jsonl.text.dates import YEAR_LAST, half_width, iso_date
 
 ExtractionPrompt = Literal[
     "extract-graph", "extract-small", "agent-kg-extract", "extract-with-ontologies"

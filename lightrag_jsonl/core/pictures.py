@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from lightrag_jsonl.core.text import digest
 from lightrag_jsonl.core.types import Document, Picture
+from lightrag_jsonl.text.strings import digest
 
 
 class SeenPicture(NamedTuple):

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lightrag_jsonl.core.errors import ConfigError, required_packages
-from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.protocols import Tokenizer
-from lightrag_jsonl.core.text import sanitize
+from lightrag_jsonl.text.patterns import pattern_of
+from lightrag_jsonl.text.strings import sanitize
 
 if TYPE_CHECKING:
     from tiktoken import Encoding

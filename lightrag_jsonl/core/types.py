@@ -16,9 +16,9 @@ import msgspec
 from lightrag_jsonl.core.display import html_table, with_short_repr
 from lightrag_jsonl.core.languages import STATING_NOTHING
 from lightrag_jsonl.core.modes import Mode
-from lightrag_jsonl.core.text import counted, digest
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.core.validation import check_fields
+from lightrag_jsonl.text.strings import counted, digest
 
 Excerpt: TypeAlias = tuple[int, int]  # start and end, in characters
 Kind: TypeAlias = Literal["entity", "relation", "chunk"]

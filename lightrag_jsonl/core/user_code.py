@@ -25,10 +25,10 @@ from lightrag_jsonl.core.errors import (
 from lightrag_jsonl.core.protocols import Tokenizer, Vectors
 from lightrag_jsonl.core.retrying import PATIENCE, READER_PATIENCE, retries_of, with_retries
 from lightrag_jsonl.core.telemetry import client_span
-from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Completion, Finish, Message
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.core.validation import repr_start
+from lightrag_jsonl.text.strings import sanitize
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, ParamSpec, TypeVar, get_args, get_origin, get_t
 import msgspec
 
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.core.text import cut
+from lightrag_jsonl.text.strings import cut
 
 P = ParamSpec("P")
 Fields = TypeVar("Fields")  # a dataclass

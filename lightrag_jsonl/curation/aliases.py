@@ -3,12 +3,12 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from lightrag_jsonl.core.errors import ConfigError, NotFoundError
-from lightrag_jsonl.core.names import clean_name, name_key
 from lightrag_jsonl.indexing.bearers import DocumentMentions, as_written
 from lightrag_jsonl.indexing.merging import GraphMerger, IndexChange, stored_times
 from lightrag_jsonl.indexing.overrides import mentions_of, name_keys
 from lightrag_jsonl.storage.rows import Aliases, EntityMentionRow, RelationMentionRow
 from lightrag_jsonl.storage.views import StoreView
+from lightrag_jsonl.text.names import clean_name, name_key
 
 
 def aliases_of(

@@ -9,7 +9,6 @@ import numpy as np
 
 from lightrag_jsonl.core.address import Address
 from lightrag_jsonl.core.errors import StorageError
-from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.types import (
     PERSON,
     PROVIDED,
@@ -40,6 +39,7 @@ from lightrag_jsonl.storage.rows import (
 )
 from lightrag_jsonl.storage.store import Store
 from lightrag_jsonl.storage.views import StoreView
+from lightrag_jsonl.text.names import name_key
 
 ROWS_CHECKED = 1_000  # rows of each kind
 TIME_TOLERANCE = 1e-5  # seconds

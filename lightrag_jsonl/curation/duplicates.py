@@ -10,7 +10,6 @@ from typing import TypeAlias
 
 import numpy as np
 
-from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.curation.short_forms import (
     bracketed_pairs,
     chinese_short_pairs,
@@ -25,6 +24,7 @@ from lightrag_jsonl.indexing.english_names import (
     name_role,
 )
 from lightrag_jsonl.storage.views import Snapshot
+from lightrag_jsonl.text.names import name_key
 
 # Scores of evidence.
 STATED = 0.95

@@ -11,9 +11,7 @@ from msgspec import structs
 
 from lightrag_jsonl.core.errors import ConfigError, NotFoundError
 from lightrag_jsonl.core.languages import known_language
-from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.protocols import Tokenizer
-from lightrag_jsonl.core.text import digest, sanitize
 from lightrag_jsonl.core.types import (
     PERSON,
     UNKNOWN_TYPE,
@@ -30,6 +28,8 @@ from lightrag_jsonl.indexing.mentions import MentionCollector
 from lightrag_jsonl.indexing.overrides import mentioned_names
 from lightrag_jsonl.storage.rows import MILLION, Override, PendingDocument, stored_at
 from lightrag_jsonl.storage.views import StoreView
+from lightrag_jsonl.text.names import name_key
+from lightrag_jsonl.text.strings import digest, sanitize
 
 CHANGEABLE = ("entity_type", "description", "keywords", "strength")
 TIME_STEP = 1e-5  # seconds between edits of the same moment

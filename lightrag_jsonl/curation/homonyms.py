@@ -16,9 +16,6 @@ from msgspec import structs
 
 from lightrag_jsonl.core.errors import ConfigError, NotFoundError
 from lightrag_jsonl.core.languages import STATING_NOTHING
-from lightrag_jsonl.core.names import clean_name, name_key
-from lightrag_jsonl.core.patterns import pattern_of
-from lightrag_jsonl.core.text import words as word_set
 from lightrag_jsonl.core.types import UNKNOWN_TYPE, EntityMention, RelationMention
 from lightrag_jsonl.curation.duplicates import Evidence
 from lightrag_jsonl.indexing.compared_names import PEOPLE, PLACES, UNTYPED
@@ -27,6 +24,9 @@ from lightrag_jsonl.indexing.merging import GraphMerger, IndexChange, stored_tim
 from lightrag_jsonl.indexing.overrides import name_keys
 from lightrag_jsonl.storage.rows import EntityMentionRow, RelationMentionRow
 from lightrag_jsonl.storage.views import Snapshot, StoreView
+from lightrag_jsonl.text.names import clean_name, name_key
+from lightrag_jsonl.text.patterns import pattern_of
+from lightrag_jsonl.text.strings import words as word_set
 
 # Scores of evidence for two bearers; not tuned.
 DATES_SCORE = 0.9

@@ -3,11 +3,11 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from lightrag_jsonl.core.names import name_key
-from lightrag_jsonl.core.text import words
 from lightrag_jsonl.indexing.compared_names import ComparedName
 from lightrag_jsonl.indexing.english_names import initials
-from lightrag_jsonl.providers.offline.segmentation import segmented
+from lightrag_jsonl.text.names import name_key
+from lightrag_jsonl.text.segmentation import segmented
+from lightrag_jsonl.text.strings import words
 
 LONGEST_SPAN = 6  # words that initials stand for
 MOST_WORDS_WITH_INITIALS = 12  # words of a name with such a span

@@ -14,11 +14,6 @@ from typing import TypeAlias
 
 from msgspec import Struct, field, structs
 
-from lightrag_jsonl.core.cjk import CJK, has_cjk
-from lightrag_jsonl.core.names import folded_text, name_key
-from lightrag_jsonl.core.patterns import pattern_of
-from lightrag_jsonl.core.sentences import sentence_spans
-from lightrag_jsonl.core.stop_words import STOP_WORDS
 from lightrag_jsonl.core.types import UNKNOWN_TYPE, Chunk, EntityMention
 from lightrag_jsonl.indexing.chinese_names import LONGEST, REACH
 from lightrag_jsonl.indexing.english_names import CHARACTERS_AROUND, bracketed_names, initials
@@ -29,7 +24,7 @@ from lightrag_jsonl.indexing.name_parts import (
     NameParts,
     same_kind,
 )
-from lightrag_jsonl.providers.offline.common_words import is_given_name, may_be_verb
+from lightrag_jsonl.rules.common_words import is_given_name, may_be_verb
 from lightrag_jsonl.storage.rows import (
     EntityMentionRow,
     Mention,
@@ -38,6 +33,11 @@ from lightrag_jsonl.storage.rows import (
     winner,
 )
 from lightrag_jsonl.storage.views import StoreView
+from lightrag_jsonl.text.cjk import CJK, has_cjk
+from lightrag_jsonl.text.names import folded_text, name_key
+from lightrag_jsonl.text.patterns import pattern_of
+from lightrag_jsonl.text.sentences import sentence_spans
+from lightrag_jsonl.text.terms import STOP_WORDS
 
 MentionRows: TypeAlias = tuple[list[EntityMentionRow], list[RelationMentionRow]]
 

@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from lightrag_jsonl.core.cjk import CJK, has_cjk
-from lightrag_jsonl.core.names import folded_text
-from lightrag_jsonl.core.patterns import pattern_of
-from lightrag_jsonl.core.text import words
+from lightrag_jsonl.text.cjk import CJK, has_cjk
+from lightrag_jsonl.text.names import folded_text
+from lightrag_jsonl.text.patterns import pattern_of
+from lightrag_jsonl.text.strings import words
 
 REACH = 24  # characters between a name and another name of the bearer
 LONGEST = 8  # characters of a Chinese name

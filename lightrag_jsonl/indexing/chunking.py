@@ -10,17 +10,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
-from lightrag_jsonl.core.cjk import is_cjk
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.headings import Outline
-from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.protocols import Chunker, Tokenizer
-from lightrag_jsonl.core.sentences import sentence_spans
-from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.tokens import character_boundary
 from lightrag_jsonl.core.types import Chunk, Document, Page, chunk_id
 from lightrag_jsonl.core.user_code import chunk_spans
 from lightrag_jsonl.indexing.page_borders import with_whole_sentences
+from lightrag_jsonl.text.cjk import is_cjk
+from lightrag_jsonl.text.patterns import pattern_of
+from lightrag_jsonl.text.sentences import sentence_spans
+from lightrag_jsonl.text.strings import sanitize
 
 MOST_CHARACTERS = 8  # for each token of `size`; longer pages are not tried as a single chunk
 NO_PAGE = Page("", 0, "")

@@ -5,16 +5,16 @@ import unicodedata
 from collections.abc import Collection
 from functools import cached_property
 
-from lightrag_jsonl.core.cjk import has_cjk, simplified
-from lightrag_jsonl.core.names import name_key
-from lightrag_jsonl.core.patterns import pattern_of
-from lightrag_jsonl.core.sentences import sentence_spans
-from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.core.types import UNKNOWN_TYPE
 from lightrag_jsonl.indexing.chinese_names import CHINESE_TITLES
 from lightrag_jsonl.indexing.english_names import FULL_GIVEN_NAMES
 from lightrag_jsonl.indexing.first_years import first_years
 from lightrag_jsonl.storage.rows import EntityRow
+from lightrag_jsonl.text.cjk import has_cjk, simplified
+from lightrag_jsonl.text.names import name_key
+from lightrag_jsonl.text.patterns import pattern_of
+from lightrag_jsonl.text.sentences import sentence_spans
+from lightrag_jsonl.text.terms import search_terms
 
 LEGAL_FORMS = "inc incorporated ltd limited llc plc corp corporation co company gmbh ag sa group"
 LATIN_TITLES = "mr sir lord mrs ms miss dame lady dr prof professor st saint the"

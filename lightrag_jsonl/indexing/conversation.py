@@ -12,8 +12,6 @@ from lightrag_jsonl.core.context_window import ContextWindow
 from lightrag_jsonl.core.errors import LLMError
 from lightrag_jsonl.core.loops import ends_in_a_loop, repeats_a_record
 from lightrag_jsonl.core.options import IndexOptions
-from lightrag_jsonl.core.patterns import pattern_of
-from lightrag_jsonl.core.text import counted
 from lightrag_jsonl.core.types import ChunkState, Extraction, Json, Message, Rejection
 from lightrag_jsonl.indexing.mentions import GRAPH_PROMPT, SMALL_PROMPT, MentionCollector
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
@@ -22,6 +20,8 @@ from lightrag_jsonl.llm.reader import Normalize
 from lightrag_jsonl.llm.requests import Records
 from lightrag_jsonl.llm.thinking import ONLY_THINKING, is_only_thinking
 from lightrag_jsonl.storage.status import ALL_REFUSED
+from lightrag_jsonl.text.patterns import pattern_of
+from lightrag_jsonl.text.strings import counted
 
 STILL_CUT_OFF = (
     "the answer was still cut off after {} continuations: raise max_extract_tokens or max_resumes, or "

@@ -3,9 +3,8 @@
 from dataclasses import replace
 from typing import TypeVar
 
-from lightrag_jsonl.core.dates import iso_date
 from lightrag_jsonl.core.types import Chunk, EntityMention, Extraction, RelationMention
-from lightrag_jsonl.core.written_dates import resolved_date
+from lightrag_jsonl.text.dates import iso_date, resolved_date
 
 NewMention = TypeVar("NewMention", EntityMention, RelationMention)
 

@@ -7,10 +7,10 @@ import re
 from collections.abc import Collection, Iterator
 from typing import TypeAlias
 
-from lightrag_jsonl.core.names import folded_text, name_key
-from lightrag_jsonl.core.patterns import pattern_of
-from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.indexing.chinese_names import NameStatement
+from lightrag_jsonl.text.names import folded_text, name_key
+from lightrag_jsonl.text.patterns import pattern_of
+from lightrag_jsonl.text.terms import search_terms
 
 # The words of an owner's name, and what somebody is to the owner.
 PersonRole: TypeAlias = tuple[frozenset[str], str]

@@ -11,13 +11,12 @@ from functools import cached_property, lru_cache
 import msgspec
 from msgspec import Struct
 
-from lightrag_jsonl.core.cjk import has_cjk
-from lightrag_jsonl.core.names import QUOTE_FORMS, folded_text, name_key, nfkc_casefold
-from lightrag_jsonl.core.patterns import pattern_of
-from lightrag_jsonl.core.stop_words import is_grammatical
-from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.core.types import Json, Message, Record
 from lightrag_jsonl.llm.reader import read_answer
+from lightrag_jsonl.text.cjk import has_cjk
+from lightrag_jsonl.text.names import QUOTE_FORMS, folded_text, name_key, nfkc_casefold
+from lightrag_jsonl.text.patterns import pattern_of
+from lightrag_jsonl.text.terms import is_grammatical, search_terms
 
 LEAST_COPIED_WORDS = 2  # of a statement about a name of the text; one word may be a coincidence
 NAME_FIELDS = ("name", "source", "target")

@@ -12,11 +12,9 @@ from lightrag_jsonl.core.aio import abandonable
 from lightrag_jsonl.core.context_window import ContextWindow
 from lightrag_jsonl.core.errors import BudgetError, LLMError
 from lightrag_jsonl.core.languages import known_language
-from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.options import ENTITY_TYPES, LANGUAGE_NAMES, IndexOptions
 from lightrag_jsonl.core.protocols import Extractor
 from lightrag_jsonl.core.telemetry import span
-from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Chunk, Extraction
 from lightrag_jsonl.indexing.budget import Budget
 from lightrag_jsonl.indexing.conversation import Conversation
@@ -32,7 +30,9 @@ from lightrag_jsonl.indexing.mentions import (
 from lightrag_jsonl.indexing.progress import ProgressCounter
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.llm.field_aliases import normalize_graph_record
-from lightrag_jsonl.providers.offline import text_names
+from lightrag_jsonl.rules import text_names
+from lightrag_jsonl.text.names import name_key
+from lightrag_jsonl.text.strings import sanitize
 
 if TYPE_CHECKING:
     from lightrag_jsonl.indexing.ontology import Ontology

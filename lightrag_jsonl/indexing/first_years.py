@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterable
 
-from lightrag_jsonl.core.patterns import pattern_of
-from lightrag_jsonl.core.sentences import sentence_spans
+from lightrag_jsonl.text.patterns import pattern_of
+from lightrag_jsonl.text.sentences import sentence_spans
 
 _NAMED_YEAR = r"(?P<year>1[0-9]{3}|20[0-9]{2})"
 _BEGINNINGS = (

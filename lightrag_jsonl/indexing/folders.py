@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lightrag_jsonl.core.index_reports import SkippedFile
-from lightrag_jsonl.core.numbered_parts import natural_order
+from lightrag_jsonl.text.numbers import natural_order
 
 OFFICE_LOCK = "~$"  # begins the name of a file beside a document that Office has open
 IGNORE_FILE = ".gitignore"

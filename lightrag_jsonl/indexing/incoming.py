@@ -8,13 +8,8 @@ from typing import Any
 
 from msgspec import Struct, structs
 
-from lightrag_jsonl.core.cjk import without_blanks_inside
-from lightrag_jsonl.core.dates import day_in_name
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.core.names import name_key
-from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.protocols import Chunker, Tokenizer
-from lightrag_jsonl.core.text import digest, sanitize
 from lightrag_jsonl.core.types import PERSON, PROVIDED, Chunk, Document, Extraction, Page
 from lightrag_jsonl.indexing.chunking import (
     chunk_pages,
@@ -26,6 +21,11 @@ from lightrag_jsonl.indexing.page_borders import with_whole_sentences
 from lightrag_jsonl.indexing.stated_names import with_linked_names
 from lightrag_jsonl.storage.rows import Override, PendingDocument, StoredDocument
 from lightrag_jsonl.storage.views import StoreView
+from lightrag_jsonl.text.cjk import without_blanks_inside
+from lightrag_jsonl.text.dates import day_in_name
+from lightrag_jsonl.text.names import name_key
+from lightrag_jsonl.text.patterns import pattern_of
+from lightrag_jsonl.text.strings import digest, sanitize
 
 FIRST_HEADING = pattern_of(r"\s*#{1,6} +(?P<heading>[^\n]{1,80})")
 

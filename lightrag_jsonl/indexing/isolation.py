@@ -11,11 +11,11 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from lightrag_jsonl.core.errors import EmbeddingError
-from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.protocols import Embedder, Vectors
 from lightrag_jsonl.core.user_code import can_embed, embed_texts
 from lightrag_jsonl.llm.scheduler import FIRST_CHUNK, FIRST_LIMIT, CallScheduler
 from lightrag_jsonl.storage.vector_index import NO_VECTOR
+from lightrag_jsonl.text.patterns import pattern_of
 
 LENGTH_REFUSAL = pattern_of(
     r"token|too (long|large)|length|longer|context|exceed|HTTP 413", re.IGNORECASE

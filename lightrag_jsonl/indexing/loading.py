@@ -10,15 +10,12 @@ from functools import cached_property
 from pathlib import Path, PurePath, PurePosixPath
 from typing import Any, TypeAlias
 
-from lightrag_jsonl.core.encoding import decoded
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.index_reports import FileNote, InsertReport, SkippedFile
-from lightrag_jsonl.core.numbered_parts import natural_order
-from lightrag_jsonl.core.patterns import pattern_of
-from lightrag_jsonl.core.text import digest, sanitize
 from lightrag_jsonl.core.types import Document, Failure, Json
 from lightrag_jsonl.indexing.folders import PROGRAM_FOLDERS, FolderContents, irregularity
 from lightrag_jsonl.readers.chats import SlackExports, conversation_files
+from lightrag_jsonl.readers.encoding import decoded
 from lightrag_jsonl.readers.formats import (
     NO_TEXT,
     PICTURE_SUFFIXES,
@@ -31,6 +28,9 @@ from lightrag_jsonl.readers.formats import (
 from lightrag_jsonl.readers.limits import FileLimits
 from lightrag_jsonl.readers.old_office import OLD_FORMATS, office_program, why_not_converted
 from lightrag_jsonl.readers.process import ReadingProcess
+from lightrag_jsonl.text.numbers import natural_order
+from lightrag_jsonl.text.patterns import pattern_of
+from lightrag_jsonl.text.strings import digest, sanitize
 
 Given: TypeAlias = str | Path | Document
 UnreadSource: TypeAlias = Failure | FileNote | SkippedFile

@@ -13,9 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from msgspec import Struct, field
 
 from lightrag_jsonl.core.languages import Language
-from lightrag_jsonl.core.names import clean_name, name_key
 from lightrag_jsonl.core.options import Limits
-from lightrag_jsonl.core.text import clipped, words
 from lightrag_jsonl.core.types import (
     UNKNOWN_TYPE,
     EntityMention,
@@ -29,7 +27,9 @@ from lightrag_jsonl.core.types import (
 from lightrag_jsonl.indexing.examples import NAME_FIELDS, Examples, TextWords, names_any
 from lightrag_jsonl.indexing.name_faults import usable_name
 from lightrag_jsonl.llm.reader import rejected_text
-from lightrag_jsonl.providers.offline import extract_names, has_other_name, name_problem
+from lightrag_jsonl.rules import extract_names, has_other_name, name_problem
+from lightrag_jsonl.text.names import clean_name, name_key
+from lightrag_jsonl.text.strings import clipped, words
 
 if TYPE_CHECKING:
     from lightrag_jsonl.indexing.ontology import Ontology

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-from lightrag_jsonl.core.patterns import pattern_of
+from lightrag_jsonl.text.patterns import pattern_of
 
 NO_NAME_BUT_THOUGHT = "the model thinks aloud, or writes a sentence, in place of a name"
 NO_NAME_BUT_CODE = "it is code, not a name"

@@ -6,10 +6,6 @@ from functools import cached_property, lru_cache
 
 from msgspec import Struct
 
-from lightrag_jsonl.core.cjk import has_cjk
-from lightrag_jsonl.core.patterns import pattern_of
-from lightrag_jsonl.core.stop_words import STOP_WORDS
-from lightrag_jsonl.core.text import words as word_set
 from lightrag_jsonl.indexing.chinese_names import CHINESE_TITLES, COMPOUND_SURNAMES
 from lightrag_jsonl.indexing.compared_names import (
     CONCEPTS,
@@ -18,8 +14,12 @@ from lightrag_jsonl.indexing.compared_names import (
     UNTYPED,
 )
 from lightrag_jsonl.indexing.english_names import initials
-from lightrag_jsonl.providers.offline.common_words import is_given_name, is_ordinary
-from lightrag_jsonl.providers.offline.english import OFFICES, TYPES_BY_WORD
+from lightrag_jsonl.rules.common_words import is_given_name, is_ordinary
+from lightrag_jsonl.rules.english import OFFICES, TYPES_BY_WORD
+from lightrag_jsonl.text.cjk import has_cjk
+from lightrag_jsonl.text.patterns import pattern_of
+from lightrag_jsonl.text.strings import words as word_set
+from lightrag_jsonl.text.terms import STOP_WORDS
 
 # Before a surname: "Mr. Rutherford", "President Lincoln"; "sir" also before a given name.
 TITLES = OFFICES | word_set("mr mister dr prof private herr monsieur senor signor")

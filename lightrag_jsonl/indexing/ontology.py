@@ -10,8 +10,8 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.types import Json, Record
+from lightrag_jsonl.text.names import name_key
 
 NUMBER_TYPES = {"number", "integer", "int", "long", "float", "double", "decimal"}
 NUMBER_TYPES |= {"positiveinteger", "nonnegativeinteger"}

@@ -9,13 +9,13 @@ from msgspec import Struct, field
 
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.index_reports import FileNote, InsertReport
-from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Document, ExtractionReport, Failure
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.indexing.incoming import IncomingDocument, storable
 from lightrag_jsonl.indexing.merging import IndexChange
 from lightrag_jsonl.storage.rows import PendingDocument
 from lightrag_jsonl.storage.status import ALL_REFUSED
+from lightrag_jsonl.text.strings import sanitize
 
 BLANK_DOCUMENT = "the document has no text"
 

@@ -4,10 +4,10 @@ from collections.abc import Collection, Iterable, Mapping
 from operator import attrgetter
 from typing import Any, TypeAlias
 
-from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.types import EntityMention, RelationMention
 from lightrag_jsonl.storage.rows import EntityMentionRow, Override, RelationMentionRow
 from lightrag_jsonl.storage.views import StoreView
+from lightrag_jsonl.text.names import name_key
 
 GraphMention: TypeAlias = EntityMention | RelationMention
 

@@ -4,11 +4,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 from itertools import pairwise
 
-from lightrag_jsonl.core.cjk import is_cjk
-from lightrag_jsonl.core.patterns import pattern_of
-from lightrag_jsonl.core.sentences import sentence_spans
-from lightrag_jsonl.core.stop_words import GRAMMAR_WORDS
 from lightrag_jsonl.core.types import Chunk, Page
+from lightrag_jsonl.text.cjk import is_cjk
+from lightrag_jsonl.text.patterns import pattern_of
+from lightrag_jsonl.text.sentences import sentence_spans
+from lightrag_jsonl.text.terms import GRAMMAR_WORDS
 
 LONGEST_SENTENCE_PART = 400  # characters of a sentence on the other page
 NEAR_BORDER = 800  # characters of a page in which its first and last sentence are looked for

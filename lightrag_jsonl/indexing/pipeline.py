@@ -11,7 +11,6 @@ from lightrag_jsonl.core.errors import ConfigError, LightRAGError, NotFoundError
 from lightrag_jsonl.core.index_reports import DeleteReport, InsertReport
 from lightrag_jsonl.core.options import IndexOptions
 from lightrag_jsonl.core.protocols import Embedder, Extractor, Tokenizer
-from lightrag_jsonl.core.text import counted
 from lightrag_jsonl.core.types import Chunk, Failure
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.indexing import commits
@@ -40,6 +39,7 @@ from lightrag_jsonl.storage.rows import PendingDocument, StoredDocument
 from lightrag_jsonl.storage.status import reads_when_asked
 from lightrag_jsonl.storage.store import Store, read, write
 from lightrag_jsonl.storage.views import StoreView, Transaction
+from lightrag_jsonl.text.strings import counted
 
 log = logging.getLogger(__name__)
 

@@ -5,10 +5,10 @@ from dataclasses import replace
 from lightrag_jsonl.core.aio import finish_all
 from lightrag_jsonl.core.errors import BudgetError, LLMError
 from lightrag_jsonl.core.pictures import with_id, with_texts
-from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Picture
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.storage.rows import PendingDocument
+from lightrag_jsonl.text.strings import sanitize
 
 NOTHING = "NOTHING"  # the answer about a picture without content
 

@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.snapshots import IndexSnapshot
-from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.storage.tables.kept_rows import SavedState
 from lightrag_jsonl.storage.views import StoreView, Transaction
+from lightrag_jsonl.text.strings import sanitize
 
 
 def save_snapshot(name: str, now: float, transaction: Transaction) -> IndexSnapshot:

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TypeAlias
 
-from lightrag_jsonl.core.names import LINKED_NAMES, clean_name, name_key
-from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.types import UNKNOWN_TYPE, Chunk, EntityMention, Extraction
+from lightrag_jsonl.text.names import LINKED_NAMES, clean_name, name_key
+from lightrag_jsonl.text.patterns import pattern_of
 
 AliasesByKey: TypeAlias = Mapping[str, Iterable[str]]  # by the key of the bearer's name
 

@@ -13,11 +13,7 @@ import numpy as np
 from msgspec import Struct, field, structs
 
 from lightrag_jsonl.core.claims import StatementPlaces
-from lightrag_jsonl.core.dates import first_day, last_day, may_hold
-from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.options import QueryParam
-from lightrag_jsonl.core.patterns import pattern_of
-from lightrag_jsonl.core.text import UNSEEN
 from lightrag_jsonl.core.types import Chunk, EntityMention, Kind, RelationMention
 from lightrag_jsonl.lenses.claims import Claim, ClaimIndex, ClaimMemory, is_same_value
 from lightrag_jsonl.retrieval.lens import Lens
@@ -33,6 +29,10 @@ from lightrag_jsonl.storage.rows import (
 )
 from lightrag_jsonl.storage.vector_index import Ids
 from lightrag_jsonl.storage.views import StoreView
+from lightrag_jsonl.text.dates import first_day, last_day, may_hold
+from lightrag_jsonl.text.names import name_key
+from lightrag_jsonl.text.patterns import pattern_of
+from lightrag_jsonl.text.strings import UNSEEN
 
 _BETWEEN_CLAUSES = pattern_of("[ ,，;；、]*")
 AnyView = TypeVar("AnyView", bound=StoreView)

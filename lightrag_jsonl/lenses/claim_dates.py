@@ -5,13 +5,12 @@ from dataclasses import replace
 
 from msgspec import Struct, structs
 
-from lightrag_jsonl.core.dates import first_day
 from lightrag_jsonl.core.languages import FIXED_WORDS, FixedWords, known_language
 from lightrag_jsonl.core.types import Kind
-from lightrag_jsonl.core.written_dates import find_dates
 from lightrag_jsonl.retrieval.lens import Lens
 from lightrag_jsonl.retrieval.task import Fact, SearchResult, SearchTask
 from lightrag_jsonl.storage.views import Snapshot, StoreView
+from lightrag_jsonl.text.dates import find_dates, first_day
 
 DESCRIPTIONS_DATED = 50  # of an entity or a relation: bounds the time
 

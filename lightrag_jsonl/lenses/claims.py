@@ -17,15 +17,14 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from lightrag_jsonl.core.dates import first_day, last_day
 from lightrag_jsonl.core.languages import STATING_NOTHING
-from lightrag_jsonl.core.names import name_key, nfkc_casefold
-from lightrag_jsonl.core.patterns import pattern_of
-from lightrag_jsonl.core.terms import claim_stems, search_terms
 from lightrag_jsonl.core.types import Kind, RelationMention
-from lightrag_jsonl.core.written_dates import find_dates
 from lightrag_jsonl.storage.rows import EntityMentionRow, RelationMentionRow, RowIds
 from lightrag_jsonl.storage.views import Snapshot, StoreView
+from lightrag_jsonl.text.dates import find_dates, first_day, last_day
+from lightrag_jsonl.text.names import name_key, nfkc_casefold
+from lightrag_jsonl.text.patterns import pattern_of
+from lightrag_jsonl.text.terms import claim_stems, search_terms
 
 # How a kind is learned to be functional; chosen by reason, and checked by `benchmarks/versions.py`.
 LEAST_SUBJECTS = 5  # with claims of the kind

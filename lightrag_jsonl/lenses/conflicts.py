@@ -9,10 +9,7 @@ from msgspec import Struct, structs
 
 from lightrag_jsonl.core.answers import QUOTE_LENGTH, Context
 from lightrag_jsonl.core.claims import Conflict, DatedClaim
-from lightrag_jsonl.core.dates import first_day
 from lightrag_jsonl.core.languages import FIXED_WORDS, known_language
-from lightrag_jsonl.core.names import nfkc_casefold
-from lightrag_jsonl.core.text import clipped_at_word
 from lightrag_jsonl.lenses.claims import (
     INVERSE,
     MOST_COMPARED,
@@ -27,6 +24,9 @@ from lightrag_jsonl.retrieval.context_writer import safe_line
 from lightrag_jsonl.retrieval.lens import Lens, Section
 from lightrag_jsonl.retrieval.task import SearchResult, SearchTask
 from lightrag_jsonl.storage.views import StoreView
+from lightrag_jsonl.text.dates import first_day
+from lightrag_jsonl.text.names import nfkc_casefold
+from lightrag_jsonl.text.strings import clipped_at_word
 
 CONFLICTS_SHOWN = 3  # in a context: bounds its length
 BUDGET_SHARE = 0.1  # of a prompt, at most; not tuned

@@ -5,11 +5,11 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from lightrag_jsonl.core.claims import DatedClaim, StatementPlaces
-from lightrag_jsonl.core.dates import first_day, iso_date
 from lightrag_jsonl.core.types import EntityMention, Kind, RelationMention
 from lightrag_jsonl.storage.rows import MentionRow
 from lightrag_jsonl.storage.status import titles
 from lightrag_jsonl.storage.views import StoreView
+from lightrag_jsonl.text.dates import first_day, iso_date
 
 AFTER_ALL_DAYS = 10**7  # after all days
 

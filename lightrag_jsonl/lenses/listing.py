@@ -11,20 +11,7 @@ from dataclasses import replace
 from msgspec import Struct, structs
 
 from lightrag_jsonl.core.answers import Context, Keywords, ListedItem, Listing, ListRequest
-from lightrag_jsonl.core.cjk import has_cjk
 from lightrag_jsonl.core.languages import FIXED_WORDS, FixedWords, known_language
-from lightrag_jsonl.core.list_questions import (
-    DOCUMENT_WORDS,
-    asked_years,
-    asks_for_list,
-    asks_for_people,
-    has_other_numbers,
-    listed_characters,
-    listed_words,
-    singular_forms,
-    word_forms,
-)
-from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.types import Relation
 from lightrag_jsonl.retrieval.context_writer import safe_line
 from lightrag_jsonl.retrieval.filtering import (
@@ -39,6 +26,19 @@ from lightrag_jsonl.retrieval.question_names import question_names
 from lightrag_jsonl.retrieval.task import SearchResult, SearchTask
 from lightrag_jsonl.storage.graph_index import distinct_rows
 from lightrag_jsonl.storage.status import reads_when_asked, titles
+from lightrag_jsonl.text.cjk import has_cjk
+from lightrag_jsonl.text.names import name_key
+from lightrag_jsonl.text.question_kinds import (
+    DOCUMENT_WORDS,
+    asked_years,
+    asks_for_list,
+    asks_for_people,
+    has_other_numbers,
+    listed_characters,
+    listed_words,
+    singular_forms,
+    word_forms,
+)
 
 MOST_LISTED = 500  # items; of more, the first by name and how many there are
 LONGEST_TYPE = 8  # Chinese characters of a type that is looked for in a question

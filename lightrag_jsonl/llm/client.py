@@ -15,7 +15,6 @@ from msgspec import structs
 from lightrag_jsonl.core.errors import ConfigError, ResponseError, StorageError
 from lightrag_jsonl.core.options import Limits
 from lightrag_jsonl.core.protocols import LLM
-from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import MODEL_TASKS, Completion, Json, Message, ModelTask, Picture
 from lightrag_jsonl.llm.calls import ModelCalls
 from lightrag_jsonl.llm.calls import UsageMeter as UsageMeter
@@ -30,6 +29,7 @@ from lightrag_jsonl.llm.requests import (
 )
 from lightrag_jsonl.llm.scheduler import FIRST_CHUNK, QUESTION
 from lightrag_jsonl.llm.thinking import without_prompted_thinking
+from lightrag_jsonl.text.strings import sanitize
 
 SEE_PROMPT = "see-picture"
 TASKS: Mapping[str, ModelTask] = {  # of the prompts that do not extract

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from functools import lru_cache
 
-from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.types import UNKNOWN_TYPE, Json, Record
+from lightrag_jsonl.text.patterns import pattern_of
 
 
 def _by_alias(table: str) -> dict[str, str]:

@@ -10,12 +10,12 @@ from itertools import accumulate
 from typing import Any, NamedTuple, cast
 
 from lightrag_jsonl.core.errors import ResponseError
-from lightrag_jsonl.core.patterns import pattern_of
-from lightrag_jsonl.core.text import cut, sanitize
 from lightrag_jsonl.core.types import Json, Record, RejectionReason
 from lightrag_jsonl.llm.latex import may_hold_commands, with_latex_commands
 from lightrag_jsonl.llm.schemas import Schema
 from lightrag_jsonl.llm.thinking import without_prompted_thinking, without_thinking
+from lightrag_jsonl.text.patterns import pattern_of
+from lightrag_jsonl.text.strings import cut, sanitize
 
 MAX_DEPTH = 200  # levels of nesting in a record
 SPACES = pattern_of("[^\\S\n\r\u2028\u2029\x85]*")  # within a line, whatever ends it

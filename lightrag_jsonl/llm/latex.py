@@ -5,8 +5,8 @@
 import re
 from collections.abc import Mapping
 
-from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.types import Json
+from lightrag_jsonl.text.patterns import pattern_of
 
 # What follows the first letter of a command, by the letter: the endings that begin no line and no cell of
 # ordinary text, and those that might ("to", "not") and count in formulas. A backspace and a form feed mean

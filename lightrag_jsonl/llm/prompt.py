@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 import msgspec
 
 from lightrag_jsonl.core.errors import PromptError
-from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.types import Json, Message, ResponseType
 from lightrag_jsonl.llm.schemas import Schema
+from lightrag_jsonl.text.patterns import pattern_of
 
 if TYPE_CHECKING:
     import jinja2

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from lightrag_jsonl.core.errors import PromptError
-from lightrag_jsonl.core.text import cut
 from lightrag_jsonl.core.types import Json, Record
 from lightrag_jsonl.core.validation import only_text_field
+from lightrag_jsonl.text.strings import cut
 
 if TYPE_CHECKING:
     from jsonschema_rs import Draft202012Validator

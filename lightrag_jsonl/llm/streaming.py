@@ -4,12 +4,12 @@ import logging
 from collections.abc import AsyncIterator
 
 from lightrag_jsonl.core.loops import LoopDetector
-from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Completion, Finish
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.core.user_code import ONE_CALL
 from lightrag_jsonl.llm.requests import ModelRequest
 from lightrag_jsonl.llm.thinking import ThinkingFilter
+from lightrag_jsonl.text.strings import sanitize
 
 log = logging.getLogger(__name__)
 

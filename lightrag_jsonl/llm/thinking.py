@@ -4,7 +4,7 @@ import re
 import sys
 from typing import NamedTuple
 
-from lightrag_jsonl.core.patterns import pattern_of
+from lightrag_jsonl.text.patterns import pattern_of
 
 _MARK_PATTERNS = (  # how thinking begins and ends; documents may hold the last pair, too
     (r"<(?:seed:|mm:)?think(?:ing)?(?:\s[^<>]*)?>", r"</(?:seed:|mm:)?think(?:ing)?\s*>"),  # most

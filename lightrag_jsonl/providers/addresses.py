@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from lightrag_jsonl.core.address import Address, IndexGroup, absolute_address
-from lightrag_jsonl.core.text import digest
+from lightrag_jsonl.text.strings import digest
 
 log = logging.getLogger(__name__)
 

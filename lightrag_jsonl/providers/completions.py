@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from lightrag_jsonl.core.errors import LLMError
-from lightrag_jsonl.core.patterns import pattern_of
-from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Completion
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.core.user_code import finish_of
 from lightrag_jsonl.providers.server_failures import failure_in_answer, message_of
+from lightrag_jsonl.text.patterns import pattern_of
+from lightrag_jsonl.text.strings import sanitize
 
 _RECORD = pattern_of(r'^[ \t\r,\[]*\{\s*"[^"\n]{1,40}"\s*:.*\}[ \t\r,\]]*$', re.MULTILINE)
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.core.patterns import pattern_of
+from lightrag_jsonl.text.patterns import pattern_of
 
 SHORTEST_SECRET = 4  # characters of a value that may be a key, and is not shown
 SHORT_SECRET = 8  # a shorter one may also be a part of other words, where it stays

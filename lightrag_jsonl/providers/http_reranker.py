@@ -6,11 +6,11 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from lightrag_jsonl.core.errors import LLMError
-from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.retrying import READER_PATIENCE, with_retries
-from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Json
 from lightrag_jsonl.providers.connection import ServerConnection
+from lightrag_jsonl.text.patterns import pattern_of
+from lightrag_jsonl.text.strings import sanitize
 
 KEY_NOT_NEEDED = "no-key"  # a key for another server is never sent in its place
 RERANK_PATH = pattern_of(r"/(?:[\w-]*rerank\w*)/?$")

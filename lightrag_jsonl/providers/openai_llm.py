@@ -11,8 +11,6 @@ from typing import Any, Literal, TypeAlias
 
 from lightrag_jsonl.core.errors import ConfigError, LLMError
 from lightrag_jsonl.core.loops import LoopDetector, RecordCounter
-from lightrag_jsonl.core.patterns import pattern_of
-from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.tokens import FittedTokenizer
 from lightrag_jsonl.core.types import Completion, Finish, Json, Message, Picture, ResponseType
 from lightrag_jsonl.core.usage import Usage
@@ -30,6 +28,8 @@ from lightrag_jsonl.providers.openai_batches import OpenAIBatches
 from lightrag_jsonl.providers.record_format import record_format, unwrap_records
 from lightrag_jsonl.providers.record_grammar import record_grammar
 from lightrag_jsonl.providers.silence import ServerSilence
+from lightrag_jsonl.text.patterns import pattern_of
+from lightrag_jsonl.text.strings import sanitize
 
 JsonObject: TypeAlias = dict[str, Json]
 

@@ -5,8 +5,8 @@ import time
 from collections.abc import Mapping
 from datetime import datetime
 
-from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.retrying import LONGEST_PAUSE
+from lightrag_jsonl.text.patterns import pattern_of
 
 _RETRY_DELAY = pattern_of(r'"retryDelay"\s*:\s*"([0-9]{1,9}(?:\.[0-9]{1,9})?)s"')
 _UNITS = r"milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|h|days?|d"

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.types import Json
 from lightrag_jsonl.core.validation import only_text_field
+from lightrag_jsonl.text.patterns import pattern_of
 
 NAME_FIELDS = frozenset({"name", "source", "target", "entity", "subject", "object"})
 LIST_ITEMS = 10  # of a list in a constrained answer whose schema sets no limit

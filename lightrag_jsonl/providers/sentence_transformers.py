@@ -11,8 +11,8 @@ import numpy as np
 
 from lightrag_jsonl.core.errors import EmbeddingError, LLMError
 from lightrag_jsonl.core.protocols import Vectors
-from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.user_code import normalize_vectors
+from lightrag_jsonl.text.strings import sanitize
 
 Output = TypeVar("Output")
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from lightrag_jsonl.core.errors import FREE
-from lightrag_jsonl.core.patterns import pattern_of
-from lightrag_jsonl.core.text import clipped
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.core.user_code import ONE_CALL
+from lightrag_jsonl.text.patterns import pattern_of
+from lightrag_jsonl.text.strings import clipped
 
 MARKUP = pattern_of(r"<[!?a-z]", re.IGNORECASE)  # unlike "<400> InvalidParameter"
 LONGEST_DETAIL = 300  # characters of a server's own message that are shown

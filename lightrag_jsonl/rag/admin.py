@@ -33,7 +33,7 @@ from lightrag_jsonl.storage.views import Snapshot, Transaction
 from lightrag_jsonl.tracing.checking import CHECKER_SETTING, CheckerFigures, measured
 
 if TYPE_CHECKING:
-    from lightrag_jsonl.rag.export import GraphFormat
+    from lightrag_jsonl.export.graph_formats import GraphFormat
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,11 +196,11 @@ class Admin:
         community and document. Written anew are only pages that changed, and pages of what the index
         no longer has are deleted.
         """
-        from lightrag_jsonl.rag.export import graph_format
+        from lightrag_jsonl.export.graph_formats import graph_format
 
         chosen_format = format or graph_format(Path(path))
         if chosen_format == "wiki":
-            from lightrag_jsonl.rag.wiki_folder import write_wiki
+            from lightrag_jsonl.export.wiki_folder import write_wiki
 
             pages = await self._wiki_pages()
             await to_thread.run_sync(write_wiki, Path(path), pages)
@@ -211,7 +211,7 @@ class Admin:
         return chosen_format
 
     async def _wiki_pages(self) -> dict[str, str]:
-        from lightrag_jsonl.rag.wiki import wiki_pages
+        from lightrag_jsonl.export.wiki import wiki_pages
 
         engine = self._engine
 
@@ -225,7 +225,7 @@ class Admin:
 
     async def export_text(self, format: "GraphFormat") -> str:
         """The text of an export."""
-        from lightrag_jsonl.rag.export import export_graph
+        from lightrag_jsonl.export.graph_formats import export_graph
 
         write_graph = partial(export_graph, format=format, language=self._engine.language)
         return await read(self._engine.store, write_graph)

@@ -20,7 +20,6 @@ from lightrag_jsonl.core.index_reports import (
     Status,
 )
 from lightrag_jsonl.core.options import IndexOptions, QueryFields, QueryParam, ReadMode, Turn
-from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Document, Record
 from lightrag_jsonl.core.validation import names_replacements
 from lightrag_jsonl.indexing.incoming import storable
@@ -34,15 +33,16 @@ from lightrag_jsonl.rag.admin import Admin
 from lightrag_jsonl.rag.engine import Engine, random_id
 from lightrag_jsonl.rag.engine_opening import open_engine
 from lightrag_jsonl.rag.namespaces import Communities, Entities, Traces
-from lightrag_jsonl.rag.network import store_network
 from lightrag_jsonl.rag.settings import EmbedderArgument, LLMArgument
 from lightrag_jsonl.rag.splitting import add_indexes, split_index
 from lightrag_jsonl.rag.streams import AsyncAnswerStream, queued
 from lightrag_jsonl.rag.synchronizing import synchronized
 from lightrag_jsonl.readers.limits import FileLimits
+from lightrag_jsonl.storage.network import store_network
 from lightrag_jsonl.storage.rows import PendingDocument
 from lightrag_jsonl.storage.status import document_statuses, index_status
 from lightrag_jsonl.storage.store import read
+from lightrag_jsonl.text.strings import sanitize
 from lightrag_jsonl.tracing.checking import CheckFunction
 from lightrag_jsonl.tracing.recorder import Listener
 

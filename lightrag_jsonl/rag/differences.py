@@ -10,14 +10,14 @@ from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.languages import known_language
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.snapshots import AnswerDifference, StateDifference
-from lightrag_jsonl.core.text import clipped_at_word, on_one_line
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.llm.client import UsageMeter
-from lightrag_jsonl.providers import offline
 from lightrag_jsonl.rag.engine import Engine
 from lightrag_jsonl.retrieval.state_difference import StateContents, read_contents
+from lightrag_jsonl.rules import ExtractiveAnswerer, OfflineKeywords
 from lightrag_jsonl.storage.opening import copy_of_state, open_store
 from lightrag_jsonl.storage.store import read
+from lightrag_jsonl.text.strings import clipped_at_word, on_one_line
 
 EVIDENCE_CHARACTERS = 120  # that are shown of a passage, an entity or a relation
 COMPARED_ANSWER_TOKENS = 300  # written for an answer, as estimated
@@ -63,7 +63,7 @@ class ComparedStates:
     @property
     def asks_a_model(self) -> bool:
         """Whether answers need a model, or a function of the user."""
-        return not isinstance(self.after.answerer, offline.ExtractiveAnswerer)
+        return not isinstance(self.after.answerer, ExtractiveAnswerer)
 
 
 @contextmanager
@@ -118,8 +118,8 @@ async def _evidence(engine: Engine, question: str, param: QueryParam) -> Context
         engine,
         llm=None,
         models={},
-        keyword_extractor=engine.keyword_extractor or offline.OfflineKeywords(rules),
-        answerer=offline.ExtractiveAnswerer(rules, engine.embedder),
+        keyword_extractor=engine.keyword_extractor or OfflineKeywords(rules),
+        answerer=ExtractiveAnswerer(rules, engine.embedder),
     )
     return await offline_engine.retrieval.retrieve(question, replace(param, selection="score"))
 

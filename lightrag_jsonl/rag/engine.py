@@ -29,7 +29,6 @@ from lightrag_jsonl.core.protocols import (
     Reranker,
     Tokenizer,
 )
-from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Chunk, Document, Extraction, ModelTask
 from lightrag_jsonl.indexing.chunking import document_pages
 from lightrag_jsonl.indexing.incoming import DocumentCutter
@@ -37,7 +36,6 @@ from lightrag_jsonl.indexing.ontology import Ontology
 from lightrag_jsonl.lenses.claims import ClaimMemory
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.llm.prompt_manager import PromptManager
-from lightrag_jsonl.providers import offline
 from lightrag_jsonl.providers.model_names import name_of
 from lightrag_jsonl.providers.sentence_transformers import EntailmentChecker
 from lightrag_jsonl.providers.settings import RECORDED, RECORDED_TASKS
@@ -49,9 +47,11 @@ from lightrag_jsonl.retrieval.pipeline import Check, QueryPipeline
 from lightrag_jsonl.retrieval.scope import LikenessScale
 from lightrag_jsonl.retrieval.search_processes import SearchProcesses
 from lightrag_jsonl.retrieval.searching import Searcher
+from lightrag_jsonl.rules import ExtractiveAnswerer, OfflineExtractor, OfflineKeywords
 from lightrag_jsonl.storage.rows import PendingDocument
 from lightrag_jsonl.storage.status import READ, ReportTotals
 from lightrag_jsonl.storage.store import CompletionCache, Store, read, write
+from lightrag_jsonl.text.strings import sanitize
 from lightrag_jsonl.tracing.checking import (
     CHECKER_SETTING,
     Checker,
@@ -109,9 +109,9 @@ class RulesInPlaceOfModel(Struct, frozen=True):
         """The rules for a language; answers also by the meanings of an embedder."""
         rules = known_language(language)
         return cls(
-            extractor=offline.OfflineExtractor(rules, options.tagger),
-            keyword_extractor=offline.OfflineKeywords(rules),
-            answerer=offline.ExtractiveAnswerer(rules, embedder),
+            extractor=OfflineExtractor(rules, options.tagger),
+            keyword_extractor=OfflineKeywords(rules),
+            answerer=ExtractiveAnswerer(rules, embedder),
         )
 
 
@@ -246,7 +246,7 @@ class Engine:
     @property
     def reads_by_rules(self) -> bool:
         """Whether there is no model and no user's extractor to read chunks."""
-        return isinstance(self.extractor, offline.OfflineExtractor)
+        return isinstance(self.extractor, OfflineExtractor)
 
     async def _read_chunks(
         self,
@@ -457,7 +457,7 @@ class Engine:
             embedder=self.same_embedder,
             tokenizer=self.tokenizer,
             options=self._fitted_options,
-            rules=offline.OfflineExtractor(known_language(self.language), self.options.tagger),
+            rules=OfflineExtractor(known_language(self.language), self.options.tagger),
             cutter=self.cutter,
             language=self.language,
             settings=self.index_settings,
@@ -537,7 +537,7 @@ class Engine:
     def use_embedder(self, embedder: Embedder) -> None:
         """Replace the embedder, once the store has the vectors of the new embedder."""
         self.embedder = embedder
-        if isinstance(self.answerer, offline.ExtractiveAnswerer):
+        if isinstance(self.answerer, ExtractiveAnswerer):
             rules = RulesInPlaceOfModel.of(self.language, self.options, embedder)
             self.answerer = rules.answerer
         self._forget("same_embedder", "indexing", "curation", "retrieval", "answers")

@@ -10,9 +10,7 @@ from lightrag_jsonl.core.answers import Community
 from lightrag_jsonl.core.claims import Conflict, DatedClaim
 from lightrag_jsonl.core.errors import ConfigError, NotFoundError
 from lightrag_jsonl.core.index_reports import MergedRecords
-from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.options import LANGUAGE_NAMES, QueryParam
-from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import (
     Document,
     EditAction,
@@ -26,7 +24,6 @@ from lightrag_jsonl.core.types import (
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.lenses.history import entity_history
 from lightrag_jsonl.providers.model_names import NO_MODEL
-from lightrag_jsonl.providers.offline import HashEmbedder
 from lightrag_jsonl.rag.engine import Engine
 from lightrag_jsonl.rag.engine_opening import open_engine
 from lightrag_jsonl.retrieval.association import association
@@ -38,9 +35,12 @@ from lightrag_jsonl.retrieval.reports import (
     write_reports,
 )
 from lightrag_jsonl.retrieval.task import SearchTask
+from lightrag_jsonl.rules import HashEmbedder
 from lightrag_jsonl.storage.rows import MILLION, PendingDocument, RelationRow
 from lightrag_jsonl.storage.store import CompletionCache, read, search, write
 from lightrag_jsonl.storage.views import Snapshot, StoreView
+from lightrag_jsonl.text.names import name_key
+from lightrag_jsonl.text.strings import sanitize
 from lightrag_jsonl.tracing.rdf import Format, Version
 
 if TYPE_CHECKING:

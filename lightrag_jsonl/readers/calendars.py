@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.core.patterns import pattern_of
-from lightrag_jsonl.core.text import counted
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.limits import FileMeter
+from lightrag_jsonl.text.patterns import pattern_of
+from lightrag_jsonl.text.strings import counted
 
 COMPONENTS = ("VEVENT", "VTODO", "VJOURNAL")
 _COMPONENT = pattern_of(

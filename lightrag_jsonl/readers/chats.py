@@ -11,9 +11,9 @@ from datetime import UTC, datetime
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
-from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.limits import FileMeter
+from lightrag_jsonl.text.patterns import pattern_of
 
 # In the bytes of an export of several conversations; other files of JSON are not parsed for it
 _MARKS_OF_COLLECTIONS = (

@@ -2,7 +2,7 @@
 
 import re
 
-from lightrag_jsonl.core.patterns import pattern_of
+from lightrag_jsonl.text.patterns import pattern_of
 
 SHORTEST_BLOCK = 256  # characters; digests and tokens are shorter
 SHORTEST_PICTURE = 1_000  # characters of SVG

@@ -5,10 +5,10 @@ from typing import Annotated, TypeAlias
 
 from msgspec import Meta
 
-from lightrag_jsonl.core.encoding import decode_text
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.validation import check_fields
 from lightrag_jsonl.readers.embedded_data import without_embedded_data
+from lightrag_jsonl.readers.encoding import decode_text
 
 MOST_PICTURE_BYTES = 200 << 20  # of a file: some thousand scanned pages in black and white
 MOST_NOTES = 100  # of a file; an e-book could have one for each of its chapters

@@ -7,11 +7,11 @@ import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime, time
 
-from lightrag_jsonl.core.names import LINKED_NAMES
-from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.types import Document, Json
 from lightrag_jsonl.readers.limits import FileMeter
 from lightrag_jsonl.readers.titles import heading_title
+from lightrag_jsonl.text.names import LINKED_NAMES
+from lightrag_jsonl.text.patterns import pattern_of
 
 LONGEST_FRONT_MATTER = 1 << 16  # characters
 MOST_BRACKETS = 500  # in YAML, which takes a time that grows with the square of their depth

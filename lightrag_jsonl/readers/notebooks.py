@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.limits import FileMeter
 from lightrag_jsonl.readers.markdown import outside_code, plain_scripts
 from lightrag_jsonl.readers.titles import heading_title
+from lightrag_jsonl.text.patterns import pattern_of
 
 _TERMINAL_COLORS = pattern_of(r"\x1b\[[0-9;]*[A-Za-z]|\[(?:\d+;)*\d*m")  # the escape may be gone
 _ATTACHED_IMAGE = pattern_of(r"!\[([^\]\n]*)\]\((?:attachment:[^)\n]*)?\)")

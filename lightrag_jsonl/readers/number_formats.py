@@ -5,7 +5,7 @@ import unicodedata
 from datetime import datetime, time
 from typing import Any
 
-from lightrag_jsonl.core.patterns import pattern_of
+from lightrag_jsonl.text.patterns import pattern_of
 
 LONGEST_UNIT = 8  # characters; longer texts in a format are not part of a number
 MOST_DECIMALS = 15  # digits that a number of Excel has

@@ -6,7 +6,6 @@ from typing import Any
 from zipfile import BadZipFile
 
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.core.text import words as word_set
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.compression import open_zip
 from lightrag_jsonl.readers.limits import FileMeter
@@ -20,6 +19,7 @@ from lightrag_jsonl.readers.open_document_numbers import (
 from lightrag_jsonl.readers.tables import TableRow, described_rows
 from lightrag_jsonl.readers.titles import confirmed_title, heading_title
 from lightrag_jsonl.readers.xml_elements import is_damaged, local_name, whole_number, xml_root
+from lightrag_jsonl.text.strings import words as word_set
 
 MANIFEST_FILE = "META-INF/manifest.xml"
 CONTENT = "content.xml"

@@ -2,11 +2,11 @@
 
 import re
 
-from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.limits import FileMeter
 from lightrag_jsonl.readers.markdown import without_blank_runs
 from lightrag_jsonl.readers.titles import heading_title
+from lightrag_jsonl.text.patterns import pattern_of
 
 _ORG_KEYWORD = pattern_of(r"^#\+(?P<name>\w+):[ \t]*(?P<text>.*)\n?", re.MULTILINE)
 _ORG_HEADING = pattern_of(

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from itertools import compress
 from typing import Any
 
-from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.readers.markdown import markdown_table
+from lightrag_jsonl.text.patterns import pattern_of
 
 HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
 BLOCK_TAGS = frozenset(

@@ -7,7 +7,6 @@ from itertools import groupby, pairwise
 from statistics import median
 from typing import Any
 
-from lightrag_jsonl.core.cjk import is_cjk
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.types import Document, Picture
 from lightrag_jsonl.readers.arabic import has_arabic, ordered_text
@@ -26,6 +25,7 @@ from lightrag_jsonl.readers.pictures import (
 )
 from lightrag_jsonl.readers.running_lines import PrintedPage, without_running_lines
 from lightrag_jsonl.readers.titles import confirmed_title
+from lightrag_jsonl.text.cjk import is_cjk
 
 FEWEST_LINES = 4  # in a column
 COLUMN = 0.25  # of the width of the text: lines of a column are at least so wide, unlike cells

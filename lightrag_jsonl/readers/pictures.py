@@ -6,9 +6,9 @@ from io import BytesIO
 from typing import Any, NamedTuple
 
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.core.text import counted
 from lightrag_jsonl.core.types import Document, Picture
 from lightrag_jsonl.readers.limits import FileMeter
+from lightrag_jsonl.text.strings import counted
 
 POINTS_PER_INCH = 72
 DOTS_PER_INCH = 150  # of a scanned page: small print is 15 pixels high

@@ -13,11 +13,11 @@ import msgspec
 
 from lightrag_jsonl.core.child_process import read_message, start_python, write_message
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.formats import FileContent, Readers, is_read_here, read_file
 from lightrag_jsonl.readers.limits import MOST_PICTURE_BYTES, FileLimits, advice
 from lightrag_jsonl.readers.worker import FileRequest, FileResponse
+from lightrag_jsonl.text.strings import sanitize
 
 START_SECONDS: Final = 120.0  # an empty process needs 0.2, but the machine may be busy
 EXIT_SECONDS: Final = 5.0  # for a process whose pipes are closed

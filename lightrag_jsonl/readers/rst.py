@@ -4,12 +4,12 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from lightrag_jsonl.core.patterns import pattern_of
-from lightrag_jsonl.core.text import words as word_set
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.limits import FileMeter
 from lightrag_jsonl.readers.markdown import markdown_table
 from lightrag_jsonl.readers.titles import heading_title
+from lightrag_jsonl.text.patterns import pattern_of
+from lightrag_jsonl.text.strings import words as word_set
 
 DOCUTILS_SETTINGS = {  # nothing is read or run but the text itself, and faults of form are no reason to stop
     "file_insertion_enabled": False,

@@ -3,10 +3,10 @@
 import re
 
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.limits import FileMeter
 from lightrag_jsonl.readers.markdown import without_blank_runs
+from lightrag_jsonl.text.patterns import pattern_of
 
 HEADER = b"{\\rtf"
 PICTURE = b"\\pict"

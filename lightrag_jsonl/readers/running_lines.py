@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from lightrag_jsonl.core.patterns import pattern_of
+from lightrag_jsonl.text.patterns import pattern_of
 
 FEWEST_PAGES = 3  # with the same line
 DENSITY = 0.45  # of the pages from the first to the last such line; on facing pages they alternate

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from lightrag_jsonl.core.cjk import is_cjk
 from lightrag_jsonl.core.errors import described
 from lightrag_jsonl.core.types import Document, Picture
 from lightrag_jsonl.readers.drawings import drawing_text
@@ -17,6 +16,7 @@ from lightrag_jsonl.readers.pictures import (
     without_logos,
 )
 from lightrag_jsonl.readers.titles import confirmed_title
+from lightrag_jsonl.text.cjk import is_cjk
 
 SLIDE_PAGE_BYTES = 2_000  # of UTF-8: neighbouring slides share a page up to this length
 SLIDE_NUMBER = (

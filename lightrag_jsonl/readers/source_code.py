@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import NamedTuple, TypeAlias
 
-from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.limits import FileMeter
+from lightrag_jsonl.text.patterns import pattern_of
 
 _FENCE_SIGNS = pattern_of(r"^[ \t]*(`{3,}|~{3,})", re.MULTILINE)
 _MARKUP_IN_PROSE = pattern_of(r"^[ \t]*(?:#{1,6}\s|`{3,}|~{3,})", re.MULTILINE)

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.types import Document, Json
 from lightrag_jsonl.readers.chats import chat_document
 from lightrag_jsonl.readers.limits import FileMeter
 from lightrag_jsonl.readers.web import declared_encoding, html_text, read_html
 from lightrag_jsonl.readers.xml_elements import local_name, xml_root
+from lightrag_jsonl.text.patterns import pattern_of
 
 DEEPEST = 200  # levels of nesting; Python's own parser gives up at about a thousand
 TITLE_ELEMENTS = frozenset(["title", "head", "heading", "subtitle", "dc:title"])

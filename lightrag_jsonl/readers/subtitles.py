@@ -7,10 +7,10 @@ from io import StringIO
 from typing import Any
 
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.limits import FileMeter
 from lightrag_jsonl.readers.web import html_text
+from lightrag_jsonl.text.patterns import pattern_of
 
 TIMES = pattern_of(r"^\d+:\d\d:\d\d,\d{3}[ \t]*-->[ \t]*\d+:\d\d:\d\d,\d{3}", re.MULTILINE)
 PAUSE = 4.0  # seconds without a word, after which a paragraph begins

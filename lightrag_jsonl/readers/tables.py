@@ -7,12 +7,12 @@ from io import BytesIO, StringIO
 from itertools import zip_longest
 
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.limits import FileMeter
 from lightrag_jsonl.readers.merged_cells import FilledRows, merged_ranges
 from lightrag_jsonl.readers.number_formats import cell_text
 from lightrag_jsonl.readers.ooxml import usual_package, without_styles
+from lightrag_jsonl.text.patterns import pattern_of
 
 DELIMITERS = ",;\t|"
 LONGEST_SHEET = 1_048_576  # rows, by the specification of Excel; blank ones come one by one

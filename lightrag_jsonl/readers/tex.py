@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.limits import FileMeter
 from lightrag_jsonl.readers.markdown import without_blank_runs
+from lightrag_jsonl.text.patterns import pattern_of
 
 SECTION_LEVELS = {
     "part": 1, "chapter": 1, "section": 2, "subsection": 3, "subsubsection": 4, "paragraph": 5,

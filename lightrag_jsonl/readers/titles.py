@@ -2,8 +2,8 @@
 
 import re
 
-from lightrag_jsonl.core.cjk import is_cjk
-from lightrag_jsonl.core.patterns import pattern_of
+from lightrag_jsonl.text.cjk import is_cjk
+from lightrag_jsonl.text.patterns import pattern_of
 
 BEGINNING = 4_000  # characters, in which a document says what it is called
 FEWEST_TITLE_WORDS = 2

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.types import Document, Picture
 from lightrag_jsonl.readers.drawings import DRAWING, RELATIONSHIP, drawing_text
 from lightrag_jsonl.readers.formulas import formula_text
@@ -21,6 +20,7 @@ from lightrag_jsonl.readers.pictures import (
 from lightrag_jsonl.readers.titles import confirmed_title, heading_title
 from lightrag_jsonl.readers.word_numbers import ParagraphNumbers, W, child_value
 from lightrag_jsonl.readers.xml_elements import local_name
+from lightrag_jsonl.text.patterns import pattern_of
 
 PARAGRAPH_BREAK = "\n\n"
 EMU_PER_POINT = 12_700  # English Metric Units, in which drawings are measured

@@ -4,8 +4,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from lightrag_jsonl.core.text import words
 from lightrag_jsonl.readers.xml_elements import whole_number
+from lightrag_jsonl.text.strings import words
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 LIST_LEVELS = 9  # by the specification

@@ -20,10 +20,10 @@ import msgspec
 
 from lightrag_jsonl.core.child_process import requests_until_left, write_message
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.readers.formats import FileContent, read_file
 from lightrag_jsonl.readers.limits import FileLimits, advice
 from lightrag_jsonl.readers.markdown import metadata_json
+from lightrag_jsonl.text.strings import sanitize
 
 LATE_SECONDS: Final = 10.0  # after the limit, this process ends itself
 

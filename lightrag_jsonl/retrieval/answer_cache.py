@@ -14,14 +14,14 @@ from msgspec import Struct
 from lightrag_jsonl.core.answers import Answer
 from lightrag_jsonl.core.errors import EmbeddingError, StorageError
 from lightrag_jsonl.core.options import QueryParam
-from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.protocols import Embedder, Vectors
-from lightrag_jsonl.core.text import digest
 from lightrag_jsonl.core.types import ModelTask
 from lightrag_jsonl.core.user_code import can_embed, embed_texts
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.storage.store import Store, read, write
 from lightrag_jsonl.storage.views import Transaction
+from lightrag_jsonl.text.patterns import pattern_of
+from lightrag_jsonl.text.strings import digest
 
 SAME_MEANING = 0.8  # the least score by which the model says that two questions mean the same
 ANSWER_TASKS: tuple[ModelTask, ...] = ("keywords", "select", "answer", "judge")

@@ -21,7 +21,7 @@ from lightrag_jsonl.core.protocols import Answerer, Embedder
 from lightrag_jsonl.core.types import Message
 from lightrag_jsonl.core.user_code import write_answer
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
-from lightrag_jsonl.providers.offline.answering import ExtractiveAnswerer
+from lightrag_jsonl.rules.answering import ExtractiveAnswerer
 from lightrag_jsonl.storage.status import unread_documents
 from lightrag_jsonl.storage.store import Store, read
 

@@ -5,10 +5,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from lightrag_jsonl.core.dates import CHINESE_DIGITS, half_width
 from lightrag_jsonl.core.headings import find_headings
-from lightrag_jsonl.core.terms import search_terms
-from lightrag_jsonl.core.written_dates import days_and_months, tells_date
 from lightrag_jsonl.retrieval.full_text import question_terms
 from lightrag_jsonl.retrieval.hits import Hits, column, concatenated
 from lightrag_jsonl.retrieval.question_names import question_names
@@ -16,6 +13,8 @@ from lightrag_jsonl.retrieval.task import TIES, SearchTask
 from lightrag_jsonl.storage.filters import parse_where
 from lightrag_jsonl.storage.graph_index import is_among
 from lightrag_jsonl.storage.vector_index import Ids
+from lightrag_jsonl.text.dates import CHINESE_DIGITS, days_and_months, half_width, tells_date
+from lightrag_jsonl.text.terms import search_terms
 
 # Bounds, not tuned.
 MOST_READ = 60  # passages with words of a date, in whose headings the date is looked for

@@ -15,11 +15,8 @@ from msgspec import Struct
 from lightrag_jsonl.core.answers import Context, Dropped
 from lightrag_jsonl.core.headings import Outline, find_headings
 from lightrag_jsonl.core.languages import FIXED_WORDS, known_language
-from lightrag_jsonl.core.names import nfkc_casefold
 from lightrag_jsonl.core.options import QueryParam
-from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.protocols import Tokenizer
-from lightrag_jsonl.core.sentences import TABLE_ROW, sentence_spans
 from lightrag_jsonl.core.types import Chunk, Entity, Excerpt, Page, Relation
 from lightrag_jsonl.retrieval.context_writer import (
     ContextWriter,
@@ -30,6 +27,9 @@ from lightrag_jsonl.retrieval.context_writer import (
 )
 from lightrag_jsonl.retrieval.excerpts import content_stems
 from lightrag_jsonl.retrieval.task import Fact, SearchResult
+from lightrag_jsonl.text.names import nfkc_casefold
+from lightrag_jsonl.text.patterns import pattern_of
+from lightrag_jsonl.text.sentences import TABLE_ROW, sentence_spans
 
 # Shares and bounds by reason, not tuned on questions.
 CLIP_SHARE = 0.25  # of its section's budget: the most that one description may take

@@ -6,17 +6,12 @@ from functools import cached_property, lru_cache
 from msgspec import Struct
 
 from lightrag_jsonl.core.answers import Community, CommunityReport, Context
-from lightrag_jsonl.core.citation_markers import CITATION_LABEL, SOURCE_LABEL
 from lightrag_jsonl.core.languages import (
     FIXED_WORDS,
     STATING_NOTHING,
     FixedWords,
     written_in,
 )
-from lightrag_jsonl.core.names import name_key, nfkc_casefold
-from lightrag_jsonl.core.patterns import pattern_of
-from lightrag_jsonl.core.terms import search_terms
-from lightrag_jsonl.core.text import UNSEEN, cut, on_one_line
 from lightrag_jsonl.core.types import (
     HEADING_SEPARATOR,
     UNKNOWN_TYPE,
@@ -25,8 +20,13 @@ from lightrag_jsonl.core.types import (
     Excerpt,
     Relation,
 )
-from lightrag_jsonl.providers.offline.markup import without_marks
 from lightrag_jsonl.retrieval.excerpts import content_stems, terms_of_name
+from lightrag_jsonl.text.citation_markers import CITATION_LABEL, SOURCE_LABEL
+from lightrag_jsonl.text.markup import without_marks
+from lightrag_jsonl.text.names import name_key, nfkc_casefold
+from lightrag_jsonl.text.patterns import pattern_of
+from lightrag_jsonl.text.strings import UNSEEN, cut, on_one_line
+from lightrag_jsonl.text.terms import search_terms
 
 ELLIPSIS = "…"  # for what is left out between two excerpts
 LABEL_LENGTH = 200  # characters; longer titles are cut, so that no title fills a context

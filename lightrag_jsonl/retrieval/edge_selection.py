@@ -14,13 +14,13 @@ from lightrag_jsonl.core.answers import Context
 from lightrag_jsonl.core.edges import Edge, EdgeSelection, candidate_edges
 from lightrag_jsonl.core.errors import LLMError
 from lightrag_jsonl.core.options import QueryParam
-from lightrag_jsonl.core.text import clipped, folded_passage
 from lightrag_jsonl.core.types import Chunk, JsonlResult, Rejection
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.retrieval.context_writer import readable_description
 from lightrag_jsonl.retrieval.task import SearchResult
 from lightrag_jsonl.storage.status import with_documents
 from lightrag_jsonl.storage.views import StoreView
+from lightrag_jsonl.text.strings import clipped, folded_passage
 
 # characters of a description that the model chooses by; keeps prompts short
 DESCRIPTION_LENGTH = 160

@@ -4,14 +4,13 @@ import itertools
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from lightrag_jsonl.core.cjk import FUNCTION_CHARACTERS, is_cjk, is_lone
-from lightrag_jsonl.core.numbered_parts import numbered_parts
-from lightrag_jsonl.core.stop_words import GRAMMAR_WORDS
-from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.retrieval.hits import Hits
 from lightrag_jsonl.retrieval.task import TIES, SearchTask
 from lightrag_jsonl.storage.tables.full_text import ANY_END
 from lightrag_jsonl.storage.views import Snapshot
+from lightrag_jsonl.text.cjk import FUNCTION_CHARACTERS, is_cjk, is_lone
+from lightrag_jsonl.text.numbers import numbered_parts
+from lightrag_jsonl.text.terms import GRAMMAR_WORDS, search_terms
 
 # Parts of chunks that the words and bigrams searched for occur in, and those of the beginnings; the
 # rarest come first. Of 346 questions over 1,140 similar Chinese reports, 1,000 bigrams are used up by

@@ -9,13 +9,13 @@ from lightrag_jsonl.core import user_code
 from lightrag_jsonl.core.answers import Keywords, ListRequest
 from lightrag_jsonl.core.errors import ResponseError
 from lightrag_jsonl.core.modes import ModePlan
-from lightrag_jsonl.core.names import folded_text, name_key
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import KeywordExtractor
-from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Json, Message
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.llm.field_aliases import normalize_keywords
+from lightrag_jsonl.text.names import folded_text, name_key
+from lightrag_jsonl.text.strings import sanitize
 
 # Bounds of what a model's answer may cost, not tuned.
 KEYWORD_LIMIT = 16  # of each kind; a model that lists more has lost sight of the question

@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 
 from lightrag_jsonl.core.answers import Context, Keywords
-from lightrag_jsonl.core.question_scope import asks_about_everything, is_of_any_text
 from lightrag_jsonl.core.types import UNKNOWN_TYPE, Chunk
 from lightrag_jsonl.retrieval.communities import (
     CommunityMemory,
@@ -31,6 +30,7 @@ from lightrag_jsonl.retrieval.task import Overview, SearchResult, SearchTask
 from lightrag_jsonl.storage.graph_index import is_among
 from lightrag_jsonl.storage.status import with_documents
 from lightrag_jsonl.storage.vector_index import Floats, Ids
+from lightrag_jsonl.text.question_kinds import asks_about_everything, is_of_any_text
 
 # Bounds of the time.
 CHUNKS_READ = 400  # whose sentences are read for one question

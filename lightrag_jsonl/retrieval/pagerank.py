@@ -10,8 +10,6 @@ from typing import TypeAlias
 import numpy as np
 from msgspec import Struct
 
-from lightrag_jsonl.core.cjk import has_cjk
-from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.retrieval.filtering import entity_names
 from lightrag_jsonl.retrieval.hits import Hits, column
 from lightrag_jsonl.retrieval.passages import SPARE_CHUNKS
@@ -28,6 +26,8 @@ from lightrag_jsonl.retrieval.walk_graph import (
 )
 from lightrag_jsonl.storage.graph_index import is_among
 from lightrag_jsonl.storage.vector_index import Floats, Ids
+from lightrag_jsonl.text.cjk import has_cjk
+from lightrag_jsonl.text.terms import search_terms
 
 # The probability of following an edge; else the walker starts again. `benchmarks.crossvalidation`
 # chooses 0.7 among 0.6 to 0.8 in four of five folds; frozen questions: passages -12.5 without a walk.

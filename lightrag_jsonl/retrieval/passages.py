@@ -5,15 +5,15 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 import numpy as np
 from msgspec import Struct
 
-from lightrag_jsonl.core.front_matter import asks_for_front_matter
-from lightrag_jsonl.core.question_scope import TEXT_WORDS, content_words
-from lightrag_jsonl.core.terms import stem
 from lightrag_jsonl.core.types import Chunk
 from lightrag_jsonl.retrieval.asked_dates import with_asked_dates
 from lightrag_jsonl.retrieval.hits import Hits, column
 from lightrag_jsonl.retrieval.task import SearchTask
 from lightrag_jsonl.storage.graph_index import is_among
 from lightrag_jsonl.storage.vector_index import Ids
+from lightrag_jsonl.text.front_matter import asks_for_front_matter
+from lightrag_jsonl.text.question_kinds import TEXT_WORDS, content_words
+from lightrag_jsonl.text.terms import stem
 
 # Bounds by reason, not tuned on questions.
 SPARE_CHUNKS = 20  # found beyond the limit, to take the place of copies and of front matter

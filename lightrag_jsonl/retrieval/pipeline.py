@@ -18,11 +18,6 @@ from lightrag_jsonl.core.answers import (
     PlacedQuote,
     Reading,
 )
-from lightrag_jsonl.core.citation_markers import (
-    CitationNumbering,
-    with_prompt_numbers,
-    without_citations,
-)
 from lightrag_jsonl.core.context_window import context_tokens, fitted_param
 from lightrag_jsonl.core.edges import EdgeSelection
 from lightrag_jsonl.core.errors import ConfigError, EmbeddingError
@@ -37,8 +32,6 @@ from lightrag_jsonl.core.protocols import (
     Tokenizer,
     Vectors,
 )
-from lightrag_jsonl.core.question_scope import is_small_talk
-from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import ExtractionReport, Message
 from lightrag_jsonl.core.user_code import can_embed, embed_texts
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
@@ -59,6 +52,13 @@ from lightrag_jsonl.retrieval.task import SearchQuery, SearchResult, SearchTask
 from lightrag_jsonl.storage.status import reading_state, reads_when_asked
 from lightrag_jsonl.storage.store import Store, read, search
 from lightrag_jsonl.storage.views import Snapshot, StoreView
+from lightrag_jsonl.text.citation_markers import (
+    CitationNumbering,
+    with_prompt_numbers,
+    without_citations,
+)
+from lightrag_jsonl.text.question_kinds import is_small_talk
+from lightrag_jsonl.text.strings import sanitize
 
 # Budgets, not tuned: what is left of the total is for the context.
 QUESTION_SHARE = 0.25  # of the total budget for the question; a longer one is cut

@@ -8,13 +8,13 @@ from typing import TypeAlias
 import numpy as np
 from msgspec import Struct
 
-from lightrag_jsonl.core.cjk import CJK
-from lightrag_jsonl.core.names import name_key
-from lightrag_jsonl.core.patterns import pattern_of
-from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.retrieval.hits import column
 from lightrag_jsonl.retrieval.task import SearchTask
 from lightrag_jsonl.storage.vector_index import Ids
+from lightrag_jsonl.text.cjk import CJK
+from lightrag_jsonl.text.names import name_key
+from lightrag_jsonl.text.patterns import pattern_of
+from lightrag_jsonl.text.terms import search_terms
 
 # Bounds of the time that a question takes: no name of the question sets is longer, and a question of
 # a hundred words has no more spans.

@@ -17,10 +17,7 @@ from dataclasses import replace
 import numpy as np
 
 from lightrag_jsonl.core.answers import Context
-from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.protocols import Vectors
-from lightrag_jsonl.core.question_scope import content_words
-from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.core.types import Chunk, Kind
 from lightrag_jsonl.retrieval.filtering import (
     entity_names,
@@ -48,6 +45,9 @@ from lightrag_jsonl.retrieval.walk_graph import chunk_relevance
 from lightrag_jsonl.storage.graph_index import distinct_rows, is_among
 from lightrag_jsonl.storage.status import with_documents
 from lightrag_jsonl.storage.vector_index import Floats, Ids
+from lightrag_jsonl.text.names import name_key
+from lightrag_jsonl.text.question_kinds import content_words
+from lightrag_jsonl.text.terms import search_terms
 
 
 def find(task: SearchTask, context: Context) -> SearchResult:

@@ -17,11 +17,7 @@ from msgspec import Struct
 from lightrag_jsonl.core.aio import finish_all
 from lightrag_jsonl.core.answers import Community, CommunityReport, Finding
 from lightrag_jsonl.core.errors import LightRAGError
-from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.protocols import Tokenizer
-from lightrag_jsonl.core.stop_words import is_grammatical
-from lightrag_jsonl.core.terms import search_terms
-from lightrag_jsonl.core.text import on_one_line
 from lightrag_jsonl.core.types import Chunk, Completion, Json, Record
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
@@ -32,6 +28,9 @@ from lightrag_jsonl.retrieval.filtering import names_in_chunks
 from lightrag_jsonl.retrieval.task import SearchTask
 from lightrag_jsonl.storage.store import CompletionCache
 from lightrag_jsonl.storage.views import StoreView
+from lightrag_jsonl.text.patterns import pattern_of
+from lightrag_jsonl.text.strings import on_one_line
+from lightrag_jsonl.text.terms import is_grammatical, search_terms
 
 REPORT_PROMPT = "community-report"
 # Budgets, not tuned.

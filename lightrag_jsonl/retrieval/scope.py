@@ -9,20 +9,9 @@ import numpy as np
 from msgspec import Struct
 
 from lightrag_jsonl.core.answers import Keywords
-from lightrag_jsonl.core.cjk import has_cjk, is_lone
 from lightrag_jsonl.core.modes import ModePlan
-from lightrag_jsonl.core.names import folded_text, name_key
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import Embedder, Vectors
-from lightrag_jsonl.core.question_scope import (
-    asks_about_course,
-    asks_about_everything,
-    content_words,
-    is_small_talk,
-    may_ask_about_a_title,
-    without_titles,
-)
-from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.core.user_code import embed_texts
 from lightrag_jsonl.retrieval.full_text import part_terms
 from lightrag_jsonl.retrieval.question_names import QuestionNames
@@ -30,6 +19,17 @@ from lightrag_jsonl.retrieval.task import SearchTask, Seeds
 from lightrag_jsonl.storage.store import Store, read
 from lightrag_jsonl.storage.tables.full_text import ANY_END
 from lightrag_jsonl.storage.views import StoreView
+from lightrag_jsonl.text.cjk import has_cjk, is_lone
+from lightrag_jsonl.text.names import folded_text, name_key
+from lightrag_jsonl.text.question_kinds import (
+    asks_about_course,
+    asks_about_everything,
+    content_words,
+    is_small_talk,
+    may_ask_about_a_title,
+    without_titles,
+)
+from lightrag_jsonl.text.terms import search_terms
 
 LANGUAGES = ("en", "zh")  # the languages of the word tables below
 MOST_WORDS = 64  # content words of a question that are looked up; bounds the time

@@ -8,7 +8,6 @@ questions. Nodes are numbers: entities first (0 to E - 1), then chunks.
 import numpy as np
 from msgspec import Struct
 
-from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.retrieval.filtering import entity_names
 from lightrag_jsonl.retrieval.hits import EQUAL, Hits
 from lightrag_jsonl.retrieval.question_names import alias_pairs
@@ -16,6 +15,7 @@ from lightrag_jsonl.retrieval.task import SearchTask, Seeds, Subgraph
 from lightrag_jsonl.storage.graph_index import distinct_rows, is_among
 from lightrag_jsonl.storage.vector_index import Floats, Ids
 from lightrag_jsonl.storage.views import Snapshot
+from lightrag_jsonl.text.terms import search_terms
 
 # Bounds of the time that a walk takes on a large index.
 CHUNK_LIMITS = (200, 300)  # chunks reached by each of the two hops

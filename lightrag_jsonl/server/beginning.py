@@ -15,17 +15,17 @@ from msgspec import Struct
 
 from lightrag_jsonl.core.languages import known_language
 from lightrag_jsonl.core.modes import Mode
-from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.types import Relation
-from lightrag_jsonl.providers.offline import ExtractiveAnswerer
-from lightrag_jsonl.providers.offline.markup import without_bullets, without_markup
 from lightrag_jsonl.retrieval.hits import column
+from lightrag_jsonl.rules import ExtractiveAnswerer
 from lightrag_jsonl.server.graph_overview import relations_among
 from lightrag_jsonl.server.indexes import EntityLine, Index
 from lightrag_jsonl.server.routing import Call
 from lightrag_jsonl.storage.store import search
 from lightrag_jsonl.storage.views import Snapshot
+from lightrag_jsonl.text.markup import without_bullets, without_markup
+from lightrag_jsonl.text.names import name_key
 
 SENTENCES: Final = 3
 QUESTION_FORMS: Final = 3

@@ -9,7 +9,6 @@ from msgspec import Meta, Struct
 from lightrag_jsonl.core import answers, types
 from lightrag_jsonl.core.claims import Conflict, DatedClaim, claims_by_sentence
 from lightrag_jsonl.core.errors import NotFoundError
-from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.server.graph_edits import check_edit
 from lightrag_jsonl.server.graph_overview import OverviewBody, graph_overview
@@ -27,6 +26,7 @@ from lightrag_jsonl.server.routing import (
     Call,
 )
 from lightrag_jsonl.storage.store import read
+from lightrag_jsonl.text.names import name_key
 from lightrag_jsonl.tracing.trace import look_up_sources
 
 

@@ -7,7 +7,6 @@ import numpy as np
 from msgspec import Struct
 
 from lightrag_jsonl.core.answers import Community
-from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.types import Relation
 from lightrag_jsonl.retrieval.hits import column
 from lightrag_jsonl.retrieval.reports import lacks_report
@@ -15,6 +14,7 @@ from lightrag_jsonl.server.indexes import EntityLine, Index
 from lightrag_jsonl.storage.graph_index import distinct_rows
 from lightrag_jsonl.storage.store import search
 from lightrag_jsonl.storage.views import Snapshot
+from lightrag_jsonl.text.names import name_key
 
 MOST_COMMUNITIES: Final = 12
 NAMES_OF_COMMUNITY: Final = 6  # the most central ones

@@ -15,9 +15,7 @@ from lightrag_jsonl import AsyncLightRAG
 from lightrag_jsonl.core.address import Address, index_name
 from lightrag_jsonl.core.answers import Answer
 from lightrag_jsonl.core.errors import ConfigError, NotFoundError
-from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.options import QueryParam
-from lightrag_jsonl.core.text import counted
 from lightrag_jsonl.providers.settings import Setup
 from lightrag_jsonl.rag.opening import open_async
 from lightrag_jsonl.server.jobs import JOB_SECONDS, MOST_BYTES, MOST_JOBS, Busy, JobQueue
@@ -25,6 +23,8 @@ from lightrag_jsonl.server.metrics import Metrics
 from lightrag_jsonl.server.sharing import SharedStream
 from lightrag_jsonl.storage.store import read, search
 from lightrag_jsonl.storage.views import Snapshot
+from lightrag_jsonl.text.names import name_key
+from lightrag_jsonl.text.strings import counted
 from lightrag_jsonl.tracing.events import Event
 
 WorkResult = TypeVar("WorkResult")

@@ -31,13 +31,13 @@ from lightrag_jsonl.core.errors import (
     StorageError,
     UnavailableError,
 )
-from lightrag_jsonl.core.text import counted
 from lightrag_jsonl.core.types import Json
 from lightrag_jsonl.providers.settings import SETUP, Setup
 from lightrag_jsonl.server.messages import without_folders
 from lightrag_jsonl.storage.rows import PendingDocument, StoredJob
 from lightrag_jsonl.storage.store import Result, Store, read, write
 from lightrag_jsonl.storage.views import StoreView, Transaction
+from lightrag_jsonl.text.strings import counted
 
 JobKind: TypeAlias = Literal["upload", "insert", "delete", "retry", "edit", "report"]
 JobState: TypeAlias = Literal["waiting", "running", "done", "failed", "cancelled"]

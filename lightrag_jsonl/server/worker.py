@@ -20,7 +20,6 @@ from lightrag_jsonl import AsyncLightRAG, LightRAGError
 from lightrag_jsonl.core.address import as_address
 from lightrag_jsonl.core.errors import ConfigError, LockedError, UnavailableError
 from lightrag_jsonl.core.index_reports import DeleteReport
-from lightrag_jsonl.core.text import counted
 from lightrag_jsonl.indexing.progress import Progress
 from lightrag_jsonl.providers.addresses import remember_addresses
 from lightrag_jsonl.providers.settings import Setup
@@ -28,6 +27,7 @@ from lightrag_jsonl.rag.opening import given_addresses, open_async
 from lightrag_jsonl.server.graph_edits import GraphEdit, edit_graph
 from lightrag_jsonl.server.jobs import Job, WorkerMessage
 from lightrag_jsonl.storage.store import read, write
+from lightrag_jsonl.text.strings import counted
 
 PROGRESS_SECONDS: Final = 0.2  # between two reports on progress
 BLOCKED_JOB_SECONDS: Final = 5.0  # between two attempts while another process writes

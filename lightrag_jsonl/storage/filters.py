@@ -12,10 +12,10 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
-from lightrag_jsonl.core.dates import first_day, iso_date, last_day
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Json
+from lightrag_jsonl.text.dates import first_day, iso_date, last_day
+from lightrag_jsonl.text.strings import sanitize
 
 CONTENT_KEYWORDS = "content_keywords"
 OWN_FIELDS = frozenset(("id", "title", "source", "date"))

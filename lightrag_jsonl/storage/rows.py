@@ -12,12 +12,12 @@ import msgspec
 from msgspec import Struct
 
 from lightrag_jsonl.core import types as t
-from lightrag_jsonl.core.dates import first_day, iso_date
-from lightrag_jsonl.core.front_matter import is_front_matter
 from lightrag_jsonl.core.languages import STATING_NOTHING
-from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.pictures import SeenPicture
-from lightrag_jsonl.core.text import digest, folded_passage
+from lightrag_jsonl.text.dates import first_day, iso_date
+from lightrag_jsonl.text.front_matter import is_front_matter
+from lightrag_jsonl.text.names import name_key
+from lightrag_jsonl.text.strings import digest, folded_passage
 
 RowIds: TypeAlias = Collection[int] | None  # None: of all rows
 Names: TypeAlias = Collection[str] | None  # ids or keys; None: all

@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 from lightrag_jsonl.core.answers import Context
 from lightrag_jsonl.core.index_reports import DocumentStatus, ReadingState, Status
-from lightrag_jsonl.core.patterns import pattern_of
-from lightrag_jsonl.core.sentences import first_words
 from lightrag_jsonl.core.types import ExtractionReport, Failure, Kind
 from lightrag_jsonl.storage.rows import ChunkReport, DocumentLabel, PendingDocument, StoredDocument
 from lightrag_jsonl.storage.views import StoreView
+from lightrag_jsonl.text.patterns import pattern_of
+from lightrag_jsonl.text.sentences import first_words
 
 UNNAMED = pattern_of(
     r"doc-(?:[0-9a-f]{16}){1,2}"

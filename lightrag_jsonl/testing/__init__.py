@@ -12,7 +12,7 @@ from lightrag_jsonl.core.errors import LLMError
 from lightrag_jsonl.core.protocols import LLM, Embedder, Extractor, Reranker, Tokenizer
 from lightrag_jsonl.core.types import Completion, Finish, Message, ResponseType
 from lightrag_jsonl.core.usage import Usage
-from lightrag_jsonl.providers.offline import HashEmbedder
+from lightrag_jsonl.rules import HashEmbedder
 
 __all__ = ["EmbedderContract", "ExtractorContract", "HashEmbedder", "LLMContract", "ReplayLLM"]
 __all__ += ["Request", "RerankerContract", "ScriptedLLM", "TokenizerContract"]

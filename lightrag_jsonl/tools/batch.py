@@ -16,7 +16,6 @@ from anyio import to_thread
 from lightrag_jsonl.core import types
 from lightrag_jsonl.core.errors import BudgetError, LLMError
 from lightrag_jsonl.core.index_reports import InsertReport, SkippedFile
-from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.protocols import LLM, Extractor
 from lightrag_jsonl.core.types import (
     Chunk,
@@ -34,6 +33,7 @@ from lightrag_jsonl.rag.engine import Engine
 from lightrag_jsonl.storage.rows import PendingDocument
 from lightrag_jsonl.storage.store import write
 from lightrag_jsonl.storage.views import Transaction
+from lightrag_jsonl.text.patterns import pattern_of
 
 Round: TypeAlias = Literal["extraction", "summaries", "done"]
 URL = "/v1/chat/completions"

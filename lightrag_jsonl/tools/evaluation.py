@@ -18,15 +18,15 @@ from lightrag_jsonl.core.answers import Answer, Verdict
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.languages import known_language
 from lightrag_jsonl.core.modes import Mode
-from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.options import QueryParam
-from lightrag_jsonl.core.terms import search_terms
-from lightrag_jsonl.core.text import digest
 from lightrag_jsonl.core.types import Chunk, Relation
 from lightrag_jsonl.indexing.loading import read_text
 from lightrag_jsonl.rag import AsyncLightRAG
 from lightrag_jsonl.storage.store import read, search
 from lightrag_jsonl.storage.views import Snapshot, StoreView
+from lightrag_jsonl.text.names import name_key
+from lightrag_jsonl.text.strings import digest
+from lightrag_jsonl.text.terms import search_terms
 
 RECALL_AT = (1, 2, 5, 10)
 METRICS = (*(f"recall@{count}" for count in RECALL_AT), "answer")

@@ -12,9 +12,6 @@ from xml.etree.ElementTree import ParseError
 from anyio import to_thread
 
 from lightrag_jsonl.core.errors import ConfigError, required_packages
-from lightrag_jsonl.core.names import clean_name, name_key
-from lightrag_jsonl.core.patterns import pattern_of
-from lightrag_jsonl.core.text import digest, sanitize
 from lightrag_jsonl.core.types import UNKNOWN_TYPE, Document, Failure, Record
 from lightrag_jsonl.indexing.progress import ShowProgress
 from lightrag_jsonl.rag import AsyncLightRAG
@@ -22,6 +19,9 @@ from lightrag_jsonl.readers.formats import READERS, file_suffix
 from lightrag_jsonl.storage.rows import PendingDocument
 from lightrag_jsonl.storage.store import read
 from lightrag_jsonl.storage.views import StoreView
+from lightrag_jsonl.text.names import clean_name, name_key
+from lightrag_jsonl.text.patterns import pattern_of
+from lightrag_jsonl.text.strings import digest, sanitize
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -16,11 +16,11 @@ from typing import Protocol, TypeAlias, TypeVar
 from msgspec import Struct
 
 from lightrag_jsonl.core.answers import Cited, JudgedClaim
-from lightrag_jsonl.core.citation_markers import without_citations
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.core.text import digest
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.llm.pair_review import PairReview
+from lightrag_jsonl.text.citation_markers import without_citations
+from lightrag_jsonl.text.strings import digest
 
 LEAST_CAUGHT = 0.8  # of the false claims of the yardstick
 MOST_WRONGLY_MARKED = 0.05  # of its true claims

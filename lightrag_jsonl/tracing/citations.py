@@ -12,11 +12,11 @@ from lightrag_jsonl.core.answers import (
     Span,
     UncitedClaim,
 )
-from lightrag_jsonl.core.citation_markers import CITATION_MARKER
 from lightrag_jsonl.core.headings import Outline, find_headings
 from lightrag_jsonl.core.types import Chunk, Kind
 from lightrag_jsonl.storage.status import with_documents
 from lightrag_jsonl.storage.views import StoreView
+from lightrag_jsonl.text.citation_markers import CITATION_MARKER
 from lightrag_jsonl.tracing.events import PromptItem, cited_items
 from lightrag_jsonl.tracing.judging import ClaimJudgement, judge_claim, words_of_names
 from lightrag_jsonl.tracing.passages import JudgedPassage, Place

@@ -10,19 +10,18 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from lightrag_jsonl.core.cjk import CJK, has_cjk
-from lightrag_jsonl.core.dates import ENGLISH_MONTHS, MONTH_BEGINNINGS, MONTHS, half_width
-from lightrag_jsonl.core.number_words import (
+from lightrag_jsonl.text.cjk import CJK, has_cjk
+from lightrag_jsonl.text.dates import ENGLISH_MONTHS, MONTH_BEGINNINGS, MONTHS, half_width
+from lightrag_jsonl.text.numbers import (
     CHINESE_MULTIPLIERS,
     ENGLISH_NUMBERS,
     ENGLISH_ORDINALS,
     chinese_number,
 )
-from lightrag_jsonl.core.patterns import pattern_of
-from lightrag_jsonl.core.stop_words import STOP_WORDS
-from lightrag_jsonl.core.terms import stem
-from lightrag_jsonl.core.text import words
-from lightrag_jsonl.providers.offline.segmentation import segmented
+from lightrag_jsonl.text.patterns import pattern_of
+from lightrag_jsonl.text.segmentation import segmented
+from lightrag_jsonl.text.strings import words
+from lightrag_jsonl.text.terms import STOP_WORDS, stem
 from lightrag_jsonl.tracing.claim_words import (
     ENGLISH_MULTIPLIERS,
     FRACTIONS,

@@ -4,8 +4,8 @@ hedges and the like. No list of things.
 
 import re
 
-from lightrag_jsonl.core.patterns import pattern_of
-from lightrag_jsonl.core.text import words
+from lightrag_jsonl.text.patterns import pattern_of
+from lightrag_jsonl.text.strings import words
 
 ENGLISH_MULTIPLIERS = {
     "hundred": 1e2,

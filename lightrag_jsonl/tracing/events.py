@@ -13,8 +13,8 @@ from lightrag_jsonl.core.answers import Citation, CitedClaim, Keywords, Reading,
 from lightrag_jsonl.core.edges import Edge, SelectedEdge
 from lightrag_jsonl.core.modes import MODES, Mode
 from lightrag_jsonl.core.options import Selection
-from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.usage import Usage
+from lightrag_jsonl.text.strings import sanitize
 from lightrag_jsonl.tracing import rdf
 from lightrag_jsonl.tracing.rdf import PropertyValue, Triple, iri, literal, triples_of
 

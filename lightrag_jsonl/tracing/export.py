@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.languages import Language, known_language
-from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Chunk
+from lightrag_jsonl.text.strings import sanitize
 from lightrag_jsonl.tracing import rdf
 from lightrag_jsonl.tracing.events import Answered, ChunksRead, Retrieval, SelectionMade, Session
 from lightrag_jsonl.tracing.rdf import Triple, entity_triples, literal, source_uri

@@ -11,12 +11,11 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from msgspec import Struct
 
 from lightrag_jsonl.core.answers import Span, Verdict
-from lightrag_jsonl.core.cjk import has_cjk, simplified
 from lightrag_jsonl.core.languages import written_in
-from lightrag_jsonl.core.names import nfkc_casefold
-from lightrag_jsonl.core.sentences import sentence_spans
-from lightrag_jsonl.core.stop_words import GRAMMAR_WORDS
-from lightrag_jsonl.core.terms import claim_stems, search_terms, stem
+from lightrag_jsonl.text.cjk import has_cjk, simplified
+from lightrag_jsonl.text.names import nfkc_casefold
+from lightrag_jsonl.text.sentences import sentence_spans
+from lightrag_jsonl.text.terms import GRAMMAR_WORDS, claim_stems, search_terms, stem
 from lightrag_jsonl.tracing.claim_facts import (
     ClaimFact,
     is_no_name,

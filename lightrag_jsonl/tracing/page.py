@@ -9,13 +9,13 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from lightrag_jsonl.core.answers import Citation, marked_lines, nearest_lines, source_lines
-from lightrag_jsonl.core.citation_markers import split_citations
 from lightrag_jsonl.core.edges import Edge
 from lightrag_jsonl.core.errors import required_packages
 from lightrag_jsonl.core.languages import STATING_NOTHING, known_language
-from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Chunk
-from lightrag_jsonl.providers.offline.markup import without_markdown
+from lightrag_jsonl.text.citation_markers import split_citations
+from lightrag_jsonl.text.markup import without_markdown
+from lightrag_jsonl.text.strings import sanitize
 from lightrag_jsonl.tracing.events import cited_items
 from lightrag_jsonl.tracing.trace import Sources, Trace
 

@@ -10,13 +10,12 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from lightrag_jsonl.core.answers import Span
-from lightrag_jsonl.core.cjk import simplified
 from lightrag_jsonl.core.headings import find_headings
-from lightrag_jsonl.core.names import nfkc_casefold
-from lightrag_jsonl.core.patterns import pattern_of
-from lightrag_jsonl.core.sentences import sentence_spans
-from lightrag_jsonl.core.stop_words import GRAMMAR_WORDS
-from lightrag_jsonl.core.terms import claim_stems, search_terms, stem
+from lightrag_jsonl.text.cjk import simplified
+from lightrag_jsonl.text.names import nfkc_casefold
+from lightrag_jsonl.text.patterns import pattern_of
+from lightrag_jsonl.text.sentences import sentence_spans
+from lightrag_jsonl.text.terms import GRAMMAR_WORDS, claim_stems, search_terms, stem
 from lightrag_jsonl.tracing.claim_facts import (
     ClaimFact,
     capitalized_words,

@@ -9,10 +9,10 @@ import msgspec
 
 from lightrag_jsonl.core.edges import Edge
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.core.names import name_key
-from lightrag_jsonl.core.patterns import pattern_of
-from lightrag_jsonl.core.text import digest, sanitize
 from lightrag_jsonl.core.types import Page
+from lightrag_jsonl.text.names import name_key
+from lightrag_jsonl.text.patterns import pattern_of
+from lightrag_jsonl.text.strings import digest, sanitize
 
 Format = Literal["nquads", "turtle", "trig", "jsonld"]
 Version = Literal["1.2", "star", "1.1"]

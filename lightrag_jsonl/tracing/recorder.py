@@ -12,11 +12,11 @@ from lightrag_jsonl.core.edges import Edge, EdgeSelection, SelectedEdge, candida
 from lightrag_jsonl.core.errors import StorageError
 from lightrag_jsonl.core.modes import MODES
 from lightrag_jsonl.core.observer import QueryObserver
-from lightrag_jsonl.core.text import on_one_line
 from lightrag_jsonl.core.types import Chunk, Relation, TraceSummary
 from lightrag_jsonl.llm.client import UsageMeter
 from lightrag_jsonl.storage.store import Store, read, write
 from lightrag_jsonl.storage.views import Transaction
+from lightrag_jsonl.text.strings import on_one_line
 from lightrag_jsonl.tracing import events
 from lightrag_jsonl.tracing.events import Event, PromptItem
 

@@ -6,18 +6,17 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from lightrag_jsonl.core.citation_markers import (
+from lightrag_jsonl.core.languages import FIXED_WORDS
+from lightrag_jsonl.text.citation_markers import (
     CITATION_MARKER,
     CitationMarker,
     find_citations,
     without_citations,
 )
-from lightrag_jsonl.core.languages import FIXED_WORDS
-from lightrag_jsonl.core.patterns import pattern_of
-from lightrag_jsonl.core.sentences import sentence_spans
-from lightrag_jsonl.core.stop_words import is_grammatical
-from lightrag_jsonl.core.terms import search_terms
-from lightrag_jsonl.providers.offline.markup import without_marks
+from lightrag_jsonl.text.markup import without_marks
+from lightrag_jsonl.text.patterns import pattern_of
+from lightrag_jsonl.text.sentences import sentence_spans
+from lightrag_jsonl.text.terms import is_grammatical, search_terms
 from lightrag_jsonl.tracing.claim_words import OFFERS, SOURCES_AS_SUBJECT
 
 _LEADING = pattern_of(rf"(?:[\s\"'”’」』]|{CITATION_MARKER.pattern})*".replace("?P<numbers>", "?:"))

@@ -14,12 +14,12 @@ from lightrag_jsonl.core.display import html_table, short_repr
 from lightrag_jsonl.core.edges import Edge, SelectedEdge, candidate_edges
 from lightrag_jsonl.core.errors import CorruptError, NotFoundError
 from lightrag_jsonl.core.modes import MODES, Mode
-from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.options import Selection
-from lightrag_jsonl.core.text import counted, sanitize
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.storage.status import titles
 from lightrag_jsonl.storage.views import StoreView
+from lightrag_jsonl.text.names import name_key
+from lightrag_jsonl.text.strings import counted, sanitize
 from lightrag_jsonl.tracing import events as e
 from lightrag_jsonl.tracing.rdf import source_uri, trace_id_of
 

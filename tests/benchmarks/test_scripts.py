@@ -19,8 +19,8 @@ from benchmarks.referee.sessions import Arena
 from benchmarks.scale import _rows as scale_rows
 from benchmarks.tables import put
 from lightrag_jsonl import Document
-from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.testing import HashEmbedder
+from lightrag_jsonl.text.names import name_key
 from tests.kit import entity, jsonl
 from tests.processes import run_module_here, session_here
 from tests.servers import ScriptedServer, chat_reply

@@ -23,9 +23,9 @@ from lightrag_jsonl import (
 )
 from lightrag_jsonl.core.address import Address
 from lightrag_jsonl.core.types import Failure
-from lightrag_jsonl.providers.offline.markup import without_bullets, without_markdown
 from lightrag_jsonl.rag.admin import Admin
 from lightrag_jsonl.rag.namespaces import Entities, Traces
+from lightrag_jsonl.text.markup import without_bullets, without_markdown
 from lightrag_jsonl.tracing.events import Event
 
 TEXT = "刘备👻 <script>alert(1)</script> １２。" * 9_000

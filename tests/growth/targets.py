@@ -19,10 +19,10 @@ from msgspec import Struct
 
 import lightrag_jsonl
 from lightrag_jsonl.core.answers import Context
-from lightrag_jsonl.core.patterns import LatePattern
-from lightrag_jsonl.core.sentences import sentence_spans
 from lightrag_jsonl.core.tokens import FittedTokenizer
 from lightrag_jsonl.readers.limits import FileLimits, FileMeter
+from lightrag_jsonl.text.patterns import LatePattern
+from lightrag_jsonl.text.sentences import sentence_spans
 
 PACKAGE = lightrag_jsonl.__name__
 # Parameters that name a place, a person's choice or a row: no text comes there.
@@ -35,8 +35,8 @@ PLACE = re.compile(r"(?:.*_)?(?:path|folder|file|dir|url|uri|address|host|comman
 EXCEPTIONS: Mapping[str, str] = {
     "readers.rst.read_rst": "docutils looks for addresses in a quadratic way; files are read in a process with a limit of time",
     "core.child_process.start_python": "runs the text as a program",
-    "core.patterns.pattern_of": "takes a pattern of the package's own, which is compiled at first use",
-    "core.patterns.LatePattern": "takes such a pattern",
+    "text.patterns.pattern_of": "takes a pattern of the package's own, which is compiled at first use",
+    "text.patterns.LatePattern": "takes such a pattern",
     "cli.documents.matching_files": "takes a pattern of the user's own shell, and asks the file system",
 }
 PIECE = 3  # characters of a text that is fed in pieces

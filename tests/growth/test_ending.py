@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow  # starts processes
 SECONDS = 120  # the longest wait for another process; a busy machine is slow
 # The rules that answer work for ever, as they would on a text that nobody has thought of.
 ENDLESS = """
-from lightrag_jsonl.providers.offline import answering
+from lightrag_jsonl.rules import answering
 
 def work_for_ever(*arguments):
     print("working", flush=True)

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lightrag_jsonl.core.text import digest
 from lightrag_jsonl.core.types import (
     Chunk,
     Document,
@@ -20,6 +19,7 @@ from lightrag_jsonl.core.types import (
     RelationMention,
 )
 from lightrag_jsonl.storage.rows import PendingDocument
+from lightrag_jsonl.text.strings import digest
 from tests.indexing.libraries import edit, edits, libraries, pending, slow
 from tests.kit import View, entity, index, problems, view
 

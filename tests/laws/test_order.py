@@ -14,9 +14,9 @@ import pytest
 from lightrag_jsonl import IndexOptions, QueryParam
 from lightrag_jsonl.core.errors import LLMError
 from lightrag_jsonl.core.modes import MODES
-from lightrag_jsonl.core.text import digest
 from lightrag_jsonl.core.types import Completion, Document, Message, ResponseType
 from lightrag_jsonl.testing import Request
+from lightrag_jsonl.text.strings import digest
 from tests.kit import index, problems, read_names, text_of
 
 QUESTIONS = ("Who met Person3 in Town2?", "Town1 and Person17")

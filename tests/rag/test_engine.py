@@ -20,9 +20,9 @@ from lightrag_jsonl import (
     StorageError,
 )
 from lightrag_jsonl.core.types import Failure
-from lightrag_jsonl.providers.offline import HashEmbedder
 from lightrag_jsonl.rag.engine import Engine
 from lightrag_jsonl.rag.engine_opening import open_engine
+from lightrag_jsonl.rules import HashEmbedder
 from lightrag_jsonl.storage.store import read
 from lightrag_jsonl.testing import Request, ScriptedLLM
 from tests.kit import index, read_names, view

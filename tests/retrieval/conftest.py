@@ -9,8 +9,8 @@ import pytest
 
 from lightrag_jsonl import AsyncLightRAG, LightRAG
 from lightrag_jsonl.core.types import Document, Record
-from lightrag_jsonl.providers.offline import HashEmbedder
 from lightrag_jsonl.retrieval.pipeline import QueryPipeline
+from lightrag_jsonl.rules import HashEmbedder
 from tests.kit import entity, prompts, relation
 
 Given = tuple[Document, list[Record]]

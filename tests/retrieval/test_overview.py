@@ -9,7 +9,6 @@ import pytest
 
 from lightrag_jsonl import Document, QueryParam
 from lightrag_jsonl.core.answers import Keywords
-from lightrag_jsonl.core.question_scope import asks_about_course
 from lightrag_jsonl.core.types import Chunk
 from lightrag_jsonl.retrieval.excerpts import (
     ExcerptChoice,
@@ -19,6 +18,7 @@ from lightrag_jsonl.retrieval.excerpts import (
 from lightrag_jsonl.retrieval.overview import chunk_weights
 from lightrag_jsonl.retrieval.reports import FRAME_TOKENS
 from lightrag_jsonl.testing import ScriptedLLM
+from lightrag_jsonl.text.question_kinds import asks_about_course
 from tests.kit import index
 
 PLACES = (

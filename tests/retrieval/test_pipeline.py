@@ -15,9 +15,9 @@ from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.modes import GRAPH_MODES, MODES, Mode
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import Vectors
-from lightrag_jsonl.core.text import digest
 from lightrag_jsonl.core.types import Document, Message
 from lightrag_jsonl.testing import HashEmbedder, ScriptedLLM
+from lightrag_jsonl.text.strings import digest
 from tests.kit import entity, index, relation, rows_of
 from tests.processes import run_python
 from tests.retrieval.conftest import Pipelines, fill

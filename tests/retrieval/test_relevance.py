@@ -8,7 +8,7 @@ import pytest
 from lightrag_jsonl import FunctionEmbedder, LightRAG
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.types import Document, Record
-from lightrag_jsonl.providers.offline import HashEmbedder
+from lightrag_jsonl.rules import HashEmbedder
 from tests.kit import entity, relation
 from tests.retrieval.conftest import Pipelines, Words, fill
 

@@ -11,10 +11,10 @@ import pytest
 from lightrag_jsonl import Document, QueryParam
 from lightrag_jsonl.core.modes import Mode
 from lightrag_jsonl.core.protocols import Embedder, Vectors
-from lightrag_jsonl.core.question_scope import asks_about_everything, is_small_talk
 from lightrag_jsonl.core.types import Message
 from lightrag_jsonl.providers import SentenceTransformerEmbedder
 from lightrag_jsonl.testing import HashEmbedder, ScriptedLLM
+from lightrag_jsonl.text.question_kinds import asks_about_everything, is_small_talk
 from tests.kit import index
 from tests.replays.carol import chunks
 

@@ -13,7 +13,7 @@ from lightrag_jsonl.core.modes import Mode
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.types import Completion, Message
 from lightrag_jsonl.core.usage import Usage
-from lightrag_jsonl.providers.offline import HashEmbedder
+from lightrag_jsonl.rules import HashEmbedder
 from lightrag_jsonl.testing import Request, ScriptedLLM
 from lightrag_jsonl.tracing.events import End, Event
 from tests.kit import entity, index

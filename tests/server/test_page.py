@@ -19,8 +19,8 @@ from selenium.webdriver.support.ui import Select
 from lightrag_jsonl import Document, LightRAG
 from lightrag_jsonl.core.languages import STATING_NOTHING
 from lightrag_jsonl.core.types import Record
+from lightrag_jsonl.export.graph_formats import COLORS
 from lightrag_jsonl.providers.settings import Setup
-from lightrag_jsonl.rag.export import COLORS
 from lightrag_jsonl.server.app import STATIC
 from lightrag_jsonl.server.security import Access
 from lightrag_jsonl.testing import ScriptedLLM

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.core.terms import index_terms
 from lightrag_jsonl.core.types import Chunk, Extraction, Json
 from lightrag_jsonl.storage.filters import OPPOSITES, Condition, parse_where
 from lightrag_jsonl.storage.rows import StoredChunk, StoredDocument
 from lightrag_jsonl.storage.sqlite.database import SQLiteStore
 from lightrag_jsonl.storage.store import Store
+from lightrag_jsonl.text.terms import index_terms
 
 OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
     **{"=": operator.eq, "!=": operator.eq, "<": operator.lt},

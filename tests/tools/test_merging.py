@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from lightrag_jsonl import ConfigError, Document, IndexOptions, LightRAG, NotFoundError
 from lightrag_jsonl.core.errors import SettingsError
-from lightrag_jsonl.core.text import digest
 from lightrag_jsonl.core.types import Record
 from lightrag_jsonl.testing import HashEmbedder, Request, ScriptedLLM
+from lightrag_jsonl.text.strings import digest
 from tests.indexing.libraries import edit, edits, libraries, pending, slow
 from tests.kit import entity, index, jsonl, problems, reading, relation, view
 from tests.laws.test_order import rows

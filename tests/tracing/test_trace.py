@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from lightrag_jsonl import Document, LightRAG
 from lightrag_jsonl.core.answers import Keywords
-from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.usage import Usage
+from lightrag_jsonl.text.strings import sanitize
 from lightrag_jsonl.tracing.events import (
     Answered,
     End,

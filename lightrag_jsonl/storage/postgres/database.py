@@ -19,7 +19,6 @@ from lightrag_jsonl.core.errors import (
     UnavailableError,
     VersionError,
 )
-from lightrag_jsonl.core.text import counted, digest
 from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.storage.postgres.connection import (
     EXTENSION_SCHEMA,
@@ -43,6 +42,7 @@ from lightrag_jsonl.storage.tables.full_text import PARTS
 from lightrag_jsonl.storage.tables.kept_rows import SAVED_STATE_TABLES
 from lightrag_jsonl.storage.vector_index import VectorSearch
 from lightrag_jsonl.storage.views import Snapshot, StateMemory, StoreView, Transaction
+from lightrag_jsonl.text.strings import counted, digest
 
 WAIT_SECONDS = 30.0  # for a connection of the pool, and for a server that restarts
 RETRY_SECONDS = 0.5  # between two attempts to reach it

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from lightrag_jsonl.core.errors import CorruptError, LockedError, StorageError, VersionError
-from lightrag_jsonl.core.text import counted
 from lightrag_jsonl.storage.sqlite.dialect import SQLiteDialect
 from lightrag_jsonl.storage.sqlite.memory import SQLiteMemory
 from lightrag_jsonl.storage.sqlite.memory_files import MemoryFiles
@@ -22,6 +21,7 @@ from lightrag_jsonl.storage.tables.base import by_name, only_column
 from lightrag_jsonl.storage.tables.full_text import PARTS
 from lightrag_jsonl.storage.tables.kept_rows import SAVED_STATE_TABLES
 from lightrag_jsonl.storage.views import StoreView, Transaction
+from lightrag_jsonl.text.strings import counted
 
 if TYPE_CHECKING:
     from filelock import FileLock

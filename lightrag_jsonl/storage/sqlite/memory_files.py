@@ -18,13 +18,13 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from lightrag_jsonl.core.errors import StorageError, required_packages
-from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.storage.graph_index import GraphIndex
 from lightrag_jsonl.storage.store import MEMORY_FILES
 from lightrag_jsonl.storage.tables.base import TABLE_NAMES
 from lightrag_jsonl.storage.vector_index import VectorBlock, VectorIndex
 from lightrag_jsonl.storage.views import StoreView
+from lightrag_jsonl.text.patterns import pattern_of
 
 FOLDER = "memory-{}"
 VALUE = pattern_of(r"([0-9a-f]{16}) (\d+)")  # of the setting: a random token, and the generation

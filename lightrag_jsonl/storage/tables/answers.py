@@ -4,7 +4,6 @@ from collections.abc import Collection
 
 import numpy as np
 
-from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.types import Completion
 from lightrag_jsonl.core.usage import Usage
@@ -18,6 +17,7 @@ from lightrag_jsonl.storage.tables.base import (
     only_column,
 )
 from lightrag_jsonl.storage.tables.settings import SettingReads
+from lightrag_jsonl.text.patterns import pattern_of
 
 ANSWERS_KEPT = 1_000  # for similar questions; of more, the oldest are deleted
 SINGLE = "<f4"  # float32, little endian

@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, ClassVar, Protocol, TypeAlias
 
-from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.storage.tables.full_text import FullText
+from lightrag_jsonl.text.patterns import pattern_of
 
 PARAMETER = pattern_of(r"\?(\d*)")
 

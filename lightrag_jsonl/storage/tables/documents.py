@@ -8,7 +8,6 @@ from typing import Any, TypeAlias
 
 from msgspec.json import Decoder
 
-from lightrag_jsonl.core.dates import iso_date
 from lightrag_jsonl.core.pictures import SeenPicture
 from lightrag_jsonl.core.types import (
     BY_RULES,
@@ -50,6 +49,7 @@ from lightrag_jsonl.storage.tables.base import (
 )
 from lightrag_jsonl.storage.tables.dialect import Dialect
 from lightrag_jsonl.storage.tables.kept_rows import CHUNK_TABLES, KeepingTables
+from lightrag_jsonl.text.dates import iso_date
 
 CHUNKS = "documents d JOIN chunks c ON c.document = d.id"
 TEXT_ORDER = "d.id, c.position"

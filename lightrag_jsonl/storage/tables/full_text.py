@@ -1,4 +1,4 @@
-"""The full text of chunks: BM25 over the terms of `core.text`.
+"""The full text of chunks: BM25 over the terms of `text.terms`.
 
 A long chunk is several parts, and the best part counts most: one sentence on the question is not
 lost in a page on something else.
@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import TypeAlias
 
-from lightrag_jsonl.core.cjk import is_cjk
-from lightrag_jsonl.core.terms import index_terms, stem
+from lightrag_jsonl.text.cjk import is_cjk
+from lightrag_jsonl.text.terms import index_terms, stem
 
 PART_WORDS = 200  # the words of a part
 # The words that a bigram of a script without spaces counts as: 200 English words are 330 Chinese

@@ -5,7 +5,6 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 from msgspec.json import Decoder
 
-from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.types import Entity, Kind, Relation
 from lightrag_jsonl.storage.graph_index import GraphRows
 from lightrag_jsonl.storage.rows import (
@@ -30,6 +29,7 @@ from lightrag_jsonl.storage.tables.base import (
 )
 from lightrag_jsonl.storage.tables.dialect import Cursor, Dialect
 from lightrag_jsonl.storage.tables.kept_rows import ALIASES_KEY, KeepingTables
+from lightrag_jsonl.text.names import name_key
 
 ENTITY = ", ".join(field_names(EntityRow))
 RELATION = ", ".join([name for name in field_names(RelationRow) if name != "backward_keywords"])

