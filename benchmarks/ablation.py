@@ -25,7 +25,7 @@ from benchmarks.datasets import Dataset, load
 from benchmarks.tables import line
 from lightrag_jsonl import AsyncLightRAG, Context, LightRAG, QueryParam
 from lightrag_jsonl.core.modes import GRAPH_MODES
-from lightrag_jsonl.retrieval import full_text, hits, pagerank, ranking, reranking, walk_graph
+from lightrag_jsonl.retrieval import full_text, hits, pagerank, ranking, reranking
 from lightrag_jsonl.storage.store import read
 from lightrag_jsonl.tools.evaluation import (
     SCORED_CHUNKS,
@@ -70,7 +70,7 @@ class Number:
         return {change: value for change, value in values.items() if value != self.shipped}
 
 
-MODULES = (ranking, pagerank, walk_graph, hits, full_text, reranking)
+MODULES = (ranking, pagerank, hits, full_text, reranking)
 NOT_MEASURED = {
     *("SPARE_CHUNKS", "TIES", "EQUAL"),  # bounds by reason
     "EDGES_TO_CHOOSE_FROM",  # only where a model selects relations

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from lightrag_jsonl.tracing.checking import yardstick
+from lightrag_jsonl.tracing.cited_passages import JudgedPassage
 from lightrag_jsonl.tracing.judging import judge_claim
-from lightrag_jsonl.tracing.passages import JudgedPassage
 
 
 def main() -> None:

@@ -23,7 +23,7 @@ import numpy as np
 from benchmarks.corpora import BUDGET, DATA, DEFAULT_EMBEDDER, make_embedder, opened
 from benchmarks.datasets import Dataset, load
 from lightrag_jsonl import LightRAG, QueryParam
-from lightrag_jsonl.retrieval import pagerank, walk_graph
+from lightrag_jsonl.retrieval import pagerank
 from lightrag_jsonl.tools.evaluation import (
     SCORED_CHUNKS,
     UNLIMITED,
@@ -38,7 +38,7 @@ GRID: Mapping[str, Sequence[float]] = {
     "NEAR_WEIGHT": (0.1, 0.2, 0.4),
     "DAMPING": (0.6, 0.7, 0.8),
 }
-MODULES = {"LEXICAL_WEIGHT": walk_graph, "NEAR_WEIGHT": pagerank, "DAMPING": pagerank}
+MODULES = {"LEXICAL_WEIGHT": pagerank, "NEAR_WEIGHT": pagerank, "DAMPING": pagerank}
 Setting = tuple[Any, ...]  # a value for each name in GRID
 Scores = list[tuple[float, ...]]  # of each question, by METRICS
 

@@ -27,7 +27,7 @@ from lightrag_jsonl.cli.options import (
 )
 from lightrag_jsonl.cli.output import emit
 from lightrag_jsonl.core.address import Address, IndexGroup, as_address
-from lightrag_jsonl.providers.header_values import environment_value
+from lightrag_jsonl.providers.connection import environment_value
 from lightrag_jsonl.providers.settings import Setup, chosen_setting
 from lightrag_jsonl.rag.opening import open_async, open_index
 from lightrag_jsonl.storage.opening import has_index

@@ -1,4 +1,4 @@
-"""The ports for models, embedders and the like, with one or two methods each."""
+"""The ports for models, embedders and the like, with one or two methods each; and the port to a recorder."""
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import Literal, Protocol, runtime_checkable
@@ -7,7 +7,9 @@ import numpy as np
 import numpy.typing as npt
 
 from lightrag_jsonl.core import types as t
-from lightrag_jsonl.core.answers import Context, Keywords
+from lightrag_jsonl.core.answers import Answer, Context, Keywords, Reading
+from lightrag_jsonl.core.edges import EdgeSelection
+from lightrag_jsonl.core.types import Chunk, Relation
 
 Vectors = npt.NDArray[np.float32]
 
@@ -174,3 +176,31 @@ class Answerer(Protocol):
 
     async def answer(self, question: str, context: Context) -> str:
         """The text; `[n]` counts the context's entities, relations and chunks together, from 1."""
+
+
+# ── a query and its recorder ──────────────────────────────────────────────────
+
+
+class QueryObserver:
+    """Called after each step of a query; the methods of the base class do nothing."""
+
+    async def keywords_found(self, keywords: Keywords) -> None:
+        """The question's keywords."""
+
+    async def reading(self, chunks_done: int, chunks_known: int) -> None:
+        """The chunks that a model has read for the question, of those to read."""
+
+    async def chunks_read(self, reading: Reading) -> None:
+        """All that a model has read for the question so far, before the index is searched again."""
+
+    async def retrieved(self, relations: Sequence[Relation], chunks: Sequence[Chunk]) -> None:
+        """All retrieved relations and chunks, best first."""
+
+    async def selected(self, selection: EdgeSelection, context: Context) -> None:
+        """The selected relations, and the context for the model."""
+
+    async def piece(self, text: str) -> None:
+        """A piece of the answer."""
+
+    async def answered(self, answer: Answer, *, reused: bool = False) -> None:
+        """The complete answer."""

@@ -18,8 +18,7 @@ from lightrag_jsonl.core.errors import ConfigError, NotFoundError
 from lightrag_jsonl.core.languages import STATING_NOTHING
 from lightrag_jsonl.core.types import UNKNOWN_TYPE, EntityMention, RelationMention
 from lightrag_jsonl.curation.duplicates import Evidence
-from lightrag_jsonl.indexing.compared_names import PEOPLE, PLACES, UNTYPED
-from lightrag_jsonl.indexing.first_years import first_years
+from lightrag_jsonl.indexing.compared_names import PEOPLE, PLACES, UNTYPED, first_years
 from lightrag_jsonl.indexing.merging import GraphMerger, IndexChange, stored_times
 from lightrag_jsonl.indexing.overrides import name_keys
 from lightrag_jsonl.storage.rows import EntityMentionRow, RelationMentionRow

@@ -15,13 +15,13 @@ from lightrag_jsonl.curation.aliases import aliases_of, plan_renaming
 from lightrag_jsonl.indexing.commits import IndexWriter, plan_documents
 from lightrag_jsonl.indexing.contents import DocumentContents, content_vectors, document_contents
 from lightrag_jsonl.indexing.incoming import (
+    LARGEST_GROUP,
     IncomingDocument,
     documents_of_chunks,
     with_extractions,
 )
 from lightrag_jsonl.indexing.merging import GRAPH_KINDS, GraphKey, IndexChange
 from lightrag_jsonl.indexing.progress import Progress, ProgressCallback
-from lightrag_jsonl.indexing.reading_queue import LARGEST_GROUP
 from lightrag_jsonl.llm.client import UsageMeter
 from lightrag_jsonl.storage.rows import Aliases, StoredDocument, purge_marks
 from lightrag_jsonl.storage.status import QUESTIONS_READ, READ

@@ -41,8 +41,8 @@ from lightrag_jsonl.text.strings import (
     sanitize,
 )
 from lightrag_jsonl.tracing.citations import beside_passage
+from lightrag_jsonl.tracing.cited_passages import JudgedPassage
 from lightrag_jsonl.tracing.judging import ClaimJudgement, judge_claim, words_of_names
-from lightrag_jsonl.tracing.passages import JudgedPassage
 
 OKF_VERSION = "0.2"
 QUOTE_CHARACTERS = 240

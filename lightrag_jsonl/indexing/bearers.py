@@ -24,7 +24,7 @@ from lightrag_jsonl.indexing.name_parts import (
     NameParts,
     same_kind,
 )
-from lightrag_jsonl.rules.common_words import is_given_name, may_be_verb
+from lightrag_jsonl.rules.words import is_given_name, may_be_verb
 from lightrag_jsonl.storage.rows import (
     EntityMentionRow,
     Mention,

@@ -1,20 +1,64 @@
-"""Names taken apart, to compare entities by their names: numbers, titles, words and core."""
+"""Names taken apart, to compare entities by their names: numbers, titles, words and core; and years of one bearer."""
 
 import re
 import unicodedata
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from functools import cached_property
 
 from lightrag_jsonl.core.types import UNKNOWN_TYPE
 from lightrag_jsonl.indexing.chinese_names import CHINESE_TITLES
 from lightrag_jsonl.indexing.english_names import FULL_GIVEN_NAMES
-from lightrag_jsonl.indexing.first_years import first_years
 from lightrag_jsonl.storage.rows import EntityRow
 from lightrag_jsonl.text.cjk import has_cjk, simplified
 from lightrag_jsonl.text.names import name_key
 from lightrag_jsonl.text.patterns import pattern_of
 from lightrag_jsonl.text.sentences import sentence_spans
 from lightrag_jsonl.text.terms import search_terms
+
+_NAMED_YEAR = r"(?P<year>1[0-9]{3}|20[0-9]{2})"
+_BEGINNINGS = (
+    re.compile(
+        rf"\b(?:born|founded|established|incorporated|released|published)\b[^.;)]{{0,40}}?\b{_NAMED_YEAR}"
+    ),
+    re.compile(rf"\(\s?(?:[^()]{{0,30}}\b)?{_NAMED_YEAR}\s?[-–—]"),
+    re.compile(rf"\b(?:is|was)\s+an?\s+{_NAMED_YEAR}\b"),
+    re.compile(
+        rf"{_NAMED_YEAR}\s?年[^。；，,]{{0,12}}?(?:出生|生于|成立|创立|创办|上映|出版|发行)"
+    ),
+    re.compile(rf"(?:出生于|生于|成立于|创立于|创办于|上映于|出版于)\s?{_NAMED_YEAR}"),
+    re.compile(rf"[（(]\s?{_NAMED_YEAR}\s?年?[^()（）]{{0,12}}[-–—]"),
+)
+_YEAR_ATTRIBUTES = pattern_of(
+    r"born|birth|founded|established|released|published|出生|生年|生日|成立|创立|上映|出版",
+    re.IGNORECASE,
+)
+_ARTICLE = pattern_of(r"^[“\"《]?(?:The |A |An )?")
+
+
+def first_years(name: str, attributes: Iterable[tuple[str, str]], description: str) -> set[str]:
+    """The first years by attributes, and by the first dated sentence that begins with the name."""
+    years: set[str] = set()
+    for attribute, value in attributes:
+        match = re.search(_NAMED_YEAR, value) if _YEAR_ATTRIBUTES.search(attribute) else None
+        if match is not None:
+            years.add(match["year"])
+    for start, end in sentence_spans(description):
+        sentence = _ARTICLE.sub("", description[start:end])
+        year = _first_year(sentence) if sentence.startswith(_ARTICLE.sub("", name)) else None
+        if year is not None:
+            return years | {year}
+    return years
+
+
+def _first_year(sentence: str) -> str | None:
+    for pattern in _BEGINNINGS:
+        year = pattern.search(sentence)
+        if year is not None:
+            return year["year"]
+    return None
+
+
+# ── names taken apart ─────────────────────────────────────────────────────────
 
 LEGAL_FORMS = "inc incorporated ltd limited llc plc corp corporation co company gmbh ag sa group"
 LATIN_TITLES = "mr sir lord mrs ms miss dame lady dr prof professor st saint the"

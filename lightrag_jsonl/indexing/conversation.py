@@ -8,13 +8,13 @@ from dataclasses import replace
 
 from msgspec import Struct, field
 
-from lightrag_jsonl.core.context_window import ContextWindow
 from lightrag_jsonl.core.errors import LLMError
 from lightrag_jsonl.core.loops import ends_in_a_loop, repeats_a_record
 from lightrag_jsonl.core.options import IndexOptions
 from lightrag_jsonl.core.types import ChunkState, Extraction, Json, Message, Rejection
 from lightrag_jsonl.indexing.mentions import GRAPH_PROMPT, SMALL_PROMPT, MentionCollector
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
+from lightrag_jsonl.llm.context_window import ContextWindow
 from lightrag_jsonl.llm.field_aliases import name_records, repair_graph_record
 from lightrag_jsonl.llm.reader import Normalize
 from lightrag_jsonl.llm.requests import Records

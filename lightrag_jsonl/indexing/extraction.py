@@ -9,7 +9,6 @@ import msgspec
 from msgspec import Struct
 
 from lightrag_jsonl.core.aio import abandonable
-from lightrag_jsonl.core.context_window import ContextWindow
 from lightrag_jsonl.core.errors import BudgetError, LLMError
 from lightrag_jsonl.core.languages import known_language
 from lightrag_jsonl.core.options import ENTITY_TYPES, LANGUAGE_NAMES, IndexOptions
@@ -18,17 +17,18 @@ from lightrag_jsonl.core.telemetry import span
 from lightrag_jsonl.core.types import Chunk, Extraction
 from lightrag_jsonl.indexing.budget import Budget
 from lightrag_jsonl.indexing.conversation import Conversation
-from lightrag_jsonl.indexing.dating import dated_extraction
 from lightrag_jsonl.indexing.examples import Examples
 from lightrag_jsonl.indexing.incoming import storable_json
 from lightrag_jsonl.indexing.mentions import (
     GRAPH_PROMPT,
     SMALL_PROMPT,
     MentionCollector,
+    dated_extraction,
     graph_records,
 )
 from lightrag_jsonl.indexing.progress import ProgressCounter
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
+from lightrag_jsonl.llm.context_window import ContextWindow
 from lightrag_jsonl.llm.field_aliases import normalize_graph_record
 from lightrag_jsonl.rules import text_names
 from lightrag_jsonl.text.names import name_key

@@ -21,7 +21,9 @@ from lightrag_jsonl.indexing.commits import IndexWriter, plan_documents
 from lightrag_jsonl.indexing.extraction import ChunkReader
 from lightrag_jsonl.indexing.incoming import (
     DocumentCutter,
+    DocumentGroup,
     IncomingDocument,
+    ReadingQueue,
     documents_of_chunks,
     incoming_document,
     unfinished_document,
@@ -31,7 +33,6 @@ from lightrag_jsonl.indexing.merging import GraphKey, IndexChange
 from lightrag_jsonl.indexing.outcome import InsertOutcome
 from lightrag_jsonl.indexing.progress import ProgressCallback, ProgressCounter
 from lightrag_jsonl.indexing.provided_records import provided_extractions
-from lightrag_jsonl.indexing.reading_queue import DocumentGroup, ReadingQueue
 from lightrag_jsonl.indexing.seeing import read_pictures
 from lightrag_jsonl.indexing.stated_names import with_stated_names
 from lightrag_jsonl.llm.client import ModelClient

@@ -1,14 +1,15 @@
-"""Turns the records of an answer into mentions, and checks each mention."""
+"""Turns the records of an answer into mentions, with dates in our form, and checks each mention."""
 
 import html
 import itertools
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import cached_property
 from itertools import chain
 from operator import attrgetter
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from msgspec import Struct, field
 
@@ -16,6 +17,7 @@ from lightrag_jsonl.core.languages import Language
 from lightrag_jsonl.core.options import Limits
 from lightrag_jsonl.core.types import (
     UNKNOWN_TYPE,
+    Chunk,
     EntityMention,
     Extraction,
     Json,
@@ -25,14 +27,81 @@ from lightrag_jsonl.core.types import (
     RelationMention,
 )
 from lightrag_jsonl.indexing.examples import NAME_FIELDS, Examples, TextWords, names_any
-from lightrag_jsonl.indexing.name_faults import usable_name
 from lightrag_jsonl.llm.reader import rejected_text
 from lightrag_jsonl.rules import extract_names, has_other_name, name_problem
+from lightrag_jsonl.text.dates import iso_date, resolved_date
 from lightrag_jsonl.text.names import clean_name, name_key
+from lightrag_jsonl.text.patterns import pattern_of
 from lightrag_jsonl.text.strings import clipped, words
 
 if TYPE_CHECKING:
     from lightrag_jsonl.indexing.ontology import Ontology
+
+
+NO_NAME_BUT_THOUGHT = "the model thinks aloud, or writes a sentence, in place of a name"
+NO_NAME_BUT_CODE = "it is code, not a name"
+_HESITATION = pattern_of(
+    r"\b(?:let me|let's|wait|actually|hmm+|oops|no,|sorry,|i (?:should|need|think|will|must|have|guess|mean)"
+    r"|i'll|i'm|not sure|should be|correct(?:ion|ed)?:|reconsider|on second thought"
+    r"|the (?:text|user|passage|document) (?:says|said|mentions|states|does|is|only))\b"
+    r"|嗯[，,]|让我|等一下|等等[，,]|不对|其实|应该是|我(?:认为|觉得|需要|应该|想|再)|更正|纠正"
+    r"|(?:原文|文中|文本|用户)(?:中)?(?:提到|说|只|没有|要求)",
+    re.IGNORECASE,
+)
+_TWO_SENTENCES = pattern_of(
+    r"(?<=[a-z]{4})[.!?…]\s+[A-Za-z]|[。！？]\s*\w"
+)  # unlike "St. John" and "Dr. No"
+_MARKS_OF_CODE = pattern_of(
+    r"[{}]|;\s*\w+[.(]|==|!=|:=|=>|->|^\w+\s?=\s?.*[\[({\"';]|\w\.\w+\(|^[a-z_]\w*\(.*\)\W*$|\(\)|\w\[[\d'\":]"
+    r"|^(?:def|return|import|elif|const|let|var|lambda|SELECT|for \w+ in|while|if \S+ [<>=])\s|^[$>]\s"
+)
+_BEFORE_REMARK = " \t\r\n\xa0\u3000(（[,，;；:：—–-"  # between a name and the remark behind it
+
+
+def usable_name(name: str, is_in_text: Callable[[str], bool]) -> tuple[str, str]:
+    """A name without the remark behind it, and what is wrong with the name as it was written, or "".
+
+    What stands in the text is a name, whatever it looks like. The name is "" if nothing of it is one.
+    """
+    if not name or is_in_text(name):
+        return name, ""
+    hesitation = _HESITATION.search(name)
+    is_sentence = hesitation is not None or _TWO_SENTENCES.search(name) is not None
+    is_code = not is_sentence and _MARKS_OF_CODE.search(name) is not None
+    if not (is_sentence or is_code):
+        return name, ""
+    if hesitation is None:
+        return "", NO_NAME_BUT_CODE if is_code else NO_NAME_BUT_THOUGHT
+    name_alone = name[: hesitation.start()].rstrip(_BEFORE_REMARK)
+    return (name_alone if name_alone and is_in_text(name_alone) else ""), NO_NAME_BUT_THOUGHT
+
+
+# ── dates ─────────────────────────────────────────────────────────────────────
+
+NewMention = TypeVar("NewMention", EntityMention, RelationMention)
+
+
+def dated_extraction(extraction: Extraction, chunk: Chunk) -> Extraction:
+    """The extraction with the dates of each mention in our form; relative dates are resolved by the date
+    of the document.
+    """
+    written = iso_date(chunk.date)
+    entities = [_dated_mention(mention, written) for mention in extraction.entities]
+    relations = [_dated_mention(mention, written) for mention in extraction.relations]
+    return replace(extraction, entities=tuple(entities), relations=tuple(relations))
+
+
+def _dated_mention(mention: NewMention, written: str) -> NewMention:
+    if not (mention.valid_from or mention.valid_to):
+        return mention
+    return replace(
+        mention,
+        valid_from=resolved_date(mention.valid_from, written),
+        valid_to=resolved_date(mention.valid_to, written),
+    )
+
+
+# ── mentions ──────────────────────────────────────────────────────────────────
 
 RecordProblem: TypeAlias = tuple[RejectionReason, str]
 

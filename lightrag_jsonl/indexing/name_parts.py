@@ -14,8 +14,8 @@ from lightrag_jsonl.indexing.compared_names import (
     UNTYPED,
 )
 from lightrag_jsonl.indexing.english_names import initials
-from lightrag_jsonl.rules.common_words import is_given_name, is_ordinary
 from lightrag_jsonl.rules.english import OFFICES, TYPES_BY_WORD
+from lightrag_jsonl.rules.words import is_given_name, is_ordinary
 from lightrag_jsonl.text.cjk import has_cjk
 from lightrag_jsonl.text.patterns import pattern_of
 from lightrag_jsonl.text.strings import words as word_set

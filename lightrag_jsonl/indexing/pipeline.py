@@ -114,8 +114,7 @@ class IndexPipeline:
         self, *, job: str | None = None, progress: ShowProgress = None
     ) -> InsertReport:
         """Go on with the documents and files that wait: those of a `job` of a server, or all."""
-        from lightrag_jsonl.indexing.loading import with_unread
-        from lightrag_jsonl.indexing.waiting_files import WaitingFiles
+        from lightrag_jsonl.indexing.loading import WaitingFiles, with_unread
 
         with progress_bars(progress) as show:
             async with self.writer.exclusive():

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from lightrag_jsonl.core.types import PROVIDED, Chunk, ChunkState, Extraction, Record
-from lightrag_jsonl.indexing.dating import dated_extraction
-from lightrag_jsonl.indexing.mentions import MentionCollector
+from lightrag_jsonl.indexing.mentions import MentionCollector, dated_extraction
 from lightrag_jsonl.llm.field_aliases import normalize_graph_record
 from lightrag_jsonl.llm.schemas import Schema
 

@@ -1,8 +1,8 @@
-"""Contradictions: claims of the same subject and functional kind with different values."""
+"""Contradictions: claims of the same subject and functional kind with different values; and their judgement by a model."""
 
 import itertools
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from msgspec import Struct, structs
@@ -10,6 +10,7 @@ from msgspec import Struct, structs
 from lightrag_jsonl.core.answers import QUOTE_LENGTH, Context
 from lightrag_jsonl.core.claims import Conflict, DatedClaim
 from lightrag_jsonl.core.languages import FIXED_WORDS, known_language
+from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.lenses.claims import (
     INVERSE,
     MOST_COMPARED,
@@ -20,6 +21,8 @@ from lightrag_jsonl.lenses.claims import (
     is_same_value,
 )
 from lightrag_jsonl.lenses.history import ClaimWords, dated_claims
+from lightrag_jsonl.llm.client import ModelClient
+from lightrag_jsonl.llm.pair_review import PairReview
 from lightrag_jsonl.retrieval.context_writer import safe_line
 from lightrag_jsonl.retrieval.lens import Lens, Section
 from lightrag_jsonl.retrieval.task import SearchResult, SearchTask
@@ -205,3 +208,58 @@ def _with_sentences(view: StoreView, claims: Sequence[Claim]) -> list[DatedClaim
         for claim in claims
     ]
     return dated_claims(view, statements)
+
+
+# ── judged by a model ─────────────────────────────────────────────────────────
+
+CONFLICT_REVIEW = PairReview("review-claims", answer="contradictory")
+
+
+@dataclass(frozen=True, slots=True)
+class ConflictReview:
+    """The pairs judged by a model to be contradictions, and the pairs judged not to be; pairs without a
+    readable answer are in neither. `usage` is the cost.
+    """
+
+    contradictory: tuple[Conflict, ...] = ()
+    compatible: tuple[Conflict, ...] = ()
+    usage: Usage = Usage()
+
+
+def estimate_conflict_review(
+    conflicts: Sequence[Conflict], client: ModelClient, count: Callable[[str], int]
+) -> Usage:
+    """The calls and tokens of a review; `ConfigError` without a model."""
+    return CONFLICT_REVIEW.estimate([_conflict_fields(pair) for pair in conflicts], client, count)
+
+
+async def review_conflicts(conflicts: Sequence[Conflict], client: ModelClient) -> ConflictReview:
+    """The model's judgement of each pair."""
+    pairs = [_conflict_fields(conflict) for conflict in conflicts]
+    records, usage = await CONFLICT_REVIEW.judge(pairs, client)
+    judged: dict[bool, list[Conflict]] = {True: [], False: []}
+    for conflict, record in zip(conflicts, records, strict=True):
+        if record is not None:
+            judged[bool(record["contradictory"])].append(conflict)
+    return ConflictReview(
+        contradictory=tuple(judged[True]), compatible=tuple(judged[False]), usage=usage
+    )
+
+
+def _conflict_fields(conflict: Conflict) -> Mapping[str, object]:
+    return {
+        "subject": conflict.subject,
+        "a": _claim_fields(conflict.first),
+        "b": _claim_fields(conflict.second),
+    }
+
+
+def _claim_fields(claim: DatedClaim) -> dict[str, str]:
+    """A claim in the words of the text, with the known dates."""
+    fields = {
+        "says": claim.text,
+        "from": claim.valid_from,
+        "until": claim.valid_to,
+        "document_of": claim.written,
+    }
+    return {name: value for name, value in fields.items() if value}

@@ -1,14 +1,15 @@
-"""Calls of a model: repeated after passing errors, limited in time and length, and counted."""
+"""Calls of a model: repeated after passing errors, limited in time and length, counted; and the stream of an answer."""
 
 import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import TypeAlias
 
 from lightrag_jsonl.core.aio import abandonable
 from lightrag_jsonl.core.errors import FREE, LightRAGError, LLMError, described
+from lightrag_jsonl.core.loops import LoopDetector
 from lightrag_jsonl.core.options import Limits
 from lightrag_jsonl.core.protocols import LLM, ConstrainedLLM, StreamingLLM, VisionLLM
 from lightrag_jsonl.core.retrying import (
@@ -18,19 +19,65 @@ from lightrag_jsonl.core.retrying import (
     with_retries,
 )
 from lightrag_jsonl.core.telemetry import client_span, completion_attributes
-from lightrag_jsonl.core.types import Completion
+from lightrag_jsonl.core.types import Completion, Finish
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.core.user_code import ONE_CALL, checked_completion
 from lightrag_jsonl.llm.requests import BROKEN_OFF, ModelRequest
 from lightrag_jsonl.llm.scheduler import FIRST_LIMIT, QUESTION, CallScheduler
-from lightrag_jsonl.llm.streaming import read_stream
-from lightrag_jsonl.llm.thinking import ONLY_THINKING, is_only_thinking
+from lightrag_jsonl.llm.thinking import ONLY_THINKING, ThinkingFilter, is_only_thinking
+from lightrag_jsonl.text.strings import sanitize
+
+log = logging.getLogger(__name__)
+
+
+async def read_stream(
+    stream: AsyncIterator[str], request: ModelRequest, *, max_characters: int
+) -> Completion:
+    """Read a stream to its end; all pieces but the thinking at the beginning reach the reader.
+
+    Reading stops after `max_characters`, and as soon as the model repeats itself.
+    """
+    pieces: list[str] = []
+    in_loop = False
+    try:
+        in_loop = await _read_pieces(stream, request, pieces, max_characters)
+    finally:
+        if close := getattr(stream, "aclose", None):
+            await close()
+    usage: Usage | None = getattr(stream, "usage", None)
+    if in_loop:
+        log.warning("%s: the answer is cut off, since it repeats itself", request.prompt)
+        return Completion("".join(pieces), finish="length", usage=usage or ONE_CALL)
+    finish: Finish = getattr(stream, "finish", None) or "stop"
+    return Completion("".join(pieces), finish=finish, usage=usage or Usage())
+
+
+async def _read_pieces(
+    stream: AsyncIterator[str], request: ModelRequest, pieces: list[str], max_characters: int
+) -> bool:
+    """Read into `pieces`; whether reading stopped because the model repeats itself."""
+    thinking = ThinkingFilter()
+    loops = LoopDetector()
+    room = max_characters
+    async for piece in stream:
+        if piece and not isinstance(piece, str):
+            raise TypeError(f"a piece of its answer is {type(piece).__name__}, not text")
+        text = sanitize(piece or "")  # some clients end with None
+        pieces.append(text)
+        await request.pass_on(thinking.feed(text[:room]))
+        room -= len(text)
+        if room < 0:
+            return False
+        if loops.feed(text):
+            return True
+    return False
+
+
+# ── calls ─────────────────────────────────────────────────────────────────────
 
 BYTES_PER_TOKEN = 4  # of a request, for a first estimate
 
 KeepAnswer: TypeAlias = Callable[[Completion], Awaitable[None]]
-
-log = logging.getLogger(__name__)
 
 
 class UsageMeter:

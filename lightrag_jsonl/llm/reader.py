@@ -19,8 +19,14 @@ import msgspec
 from lightrag_jsonl.core.types import Json, JsonlResult, Record, Rejection, RejectionReason
 from lightrag_jsonl.llm import json_values
 from lightrag_jsonl.llm.field_aliases import RepairedRecord
-from lightrag_jsonl.llm.json_values import SPACES, FoundObject, end_of, line_end
-from lightrag_jsonl.llm.latex import may_hold_commands, with_latex_commands
+from lightrag_jsonl.llm.json_values import (
+    SPACES,
+    FoundObject,
+    end_of,
+    line_end,
+    may_hold_commands,
+    with_latex_commands,
+)
 from lightrag_jsonl.llm.schemas import Schema
 from lightrag_jsonl.llm.thinking import PROMPTED_END, thinking_at
 from lightrag_jsonl.text.patterns import pattern_of

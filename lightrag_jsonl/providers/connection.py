@@ -1,11 +1,12 @@
-"""The connection to a server of OpenAI's protocol, with failures in words."""
+"""The connection to a server of OpenAI's protocol: keys, proxies, and failures in words."""
 
 import asyncio
 import ipaddress
 import json
 import logging
+import os
 import re
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -13,19 +14,136 @@ from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 from lightrag_jsonl.core.errors import ConfigError, LLMError
 from lightrag_jsonl.core.user_code import ONE_CALL
-from lightrag_jsonl.providers.header_values import (
-    environment_value,
-    header_value,
-    header_values,
-    without_secrets,
-)
 from lightrag_jsonl.providers.pauses import pause_named
-from lightrag_jsonl.providers.proxies import proxy_for
 from lightrag_jsonl.providers.server_failures import MARKUP, WebPage, failure_of, message_of
 from lightrag_jsonl.providers.silence import ServerSilence
+from lightrag_jsonl.text.patterns import pattern_of
 
 if TYPE_CHECKING:
     import openai
+
+
+SHORTEST_SECRET = 4  # characters of a value that may be a key, and is not shown
+SHORT_SECRET = 8  # a shorter one may also be a part of other words, where it stays
+HIDDEN = "***"
+_HEADER_NAME = pattern_of(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, section 5.1
+
+
+def header_value(value: str, owner: str) -> str:
+    """A value without surrounding white space; `ConfigError` names the `owner`, never the value.
+
+    A header holds printable characters of ASCII only (RFC 9110, section 5.5).
+    """
+    stripped = value.strip()
+    if not (stripped.isascii() and stripped.isprintable()):
+        raise ConfigError(
+            f"{owner} has a line end, a control character or characters beyond ASCII inside, which no "
+            "request can hold: copy it again, whole and alone"
+        )
+    return stripped
+
+
+def header_values(headers: Mapping[str, str], owner: str) -> dict[str, str]:
+    """Headers without white space around values; `ConfigError` as by `header_value`."""
+    checked: dict[str, str] = {}
+    for name, value in headers.items():
+        if not _HEADER_NAME.fullmatch(name.strip()):
+            raise ConfigError(f"{owner}: a name among the headers is no name of a header")
+        checked[name.strip()] = header_value(
+            value, f"{owner}: the value of the header {name.strip()}"
+        )
+    return checked
+
+
+def environment_value(name: str) -> str:
+    """An environment variable without surrounding white space, such as the line end of a file from
+    Windows; "" if not set.
+    """
+    return os.environ.get(name, "").strip()
+
+
+def without_secrets(message: str, secrets: Iterable[str]) -> str:
+    """A message with the secrets masked."""
+    for secret in sorted(set(secrets), key=len, reverse=True):
+        if len(secret) >= SHORT_SECRET:
+            message = message.replace(secret, HIDDEN)
+        elif len(secret) >= SHORTEST_SECRET:
+            message = re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", HIDDEN, message)
+    return message
+
+
+# ── proxies by the environment ────────────────────────────────────────────────
+
+SOCKS_SCHEMES = {
+    "socks": "socks5",
+    "socks5": "socks5",
+    "socks5h": "socks5h",
+}  # the first: of desktops
+PROXY_SCHEMES = ("http", "https", *SOCKS_SCHEMES.values())
+
+
+def proxy_for(url: str) -> str | None:
+    """The URL of the proxy for a server; None if the server is asked directly, as on this machine.
+
+    `ConfigError` for a proxy of another kind, or for a SOCKS proxy without the package for it.
+    """
+    from urllib.request import getproxies
+
+    server = urlsplit(url)
+    host = server.hostname or ""
+    proxies = getproxies()
+    proxy = proxies.get(server.scheme) or proxies.get("all")
+    exemptions = proxies.get("no", "").lower().split(",")
+    is_exempt = any(_covers(entry.strip(), host, server.port) for entry in exemptions)
+    if not proxy or is_loopback(host) or is_exempt:
+        return None
+    scheme, separator, address = proxy.strip().partition("://")
+    if not separator:
+        return f"http://{scheme}"
+    scheme = SOCKS_SCHEMES.get(scheme.lower(), scheme.lower())
+    if scheme not in PROXY_SCHEMES:
+        raise ConfigError(
+            f"the proxy in the environment is of the kind {scheme!r}: HTTP_PROXY, HTTPS_PROXY and ALL_PROXY "
+            "take http://, https:// and socks5://"
+        )
+    if scheme in SOCKS_SCHEMES:
+        _check_socks(host)
+    return f"{scheme}://{address}"
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def _covers(entry: str, host: str, port: int | None) -> bool:
+    """Whether a host is meant by an entry of NO_PROXY: a name, a domain, or a network (10.0.0.0/8)."""
+    if entry == "*":
+        return True
+    try:
+        return ipaddress.ip_address(host) in ipaddress.ip_network(entry.strip("[]"), strict=False)
+    except ValueError:  # one of them is a name, or the entry has a port
+        pass
+    name = entry.rpartition("://")[2].removeprefix("*").removeprefix(".")
+    if port is not None:
+        name = name.removesuffix(f":{port}")
+    return bool(name) and (host == name or host.endswith(f".{name}"))
+
+
+def _check_socks(host: str) -> None:
+    try:
+        import socksio  # noqa: F401
+    except ImportError as error:
+        raise ConfigError(
+            f"{host} is asked through the SOCKS proxy in ALL_PROXY (or HTTPS_PROXY), which needs a package: "
+            "pip install '.[socks]', or name the host in NO_PROXY"
+        ) from error
+
+
+# ── connections ───────────────────────────────────────────────────────────────
 
 OPENAI_URL = "https://api.openai.com/v1"
 SECONDS_TO_CONNECT = 10.0
@@ -126,7 +244,7 @@ class ServerConnection:
     def _new_client(self) -> "openai.AsyncOpenAI":
         import openai
 
-        from lightrag_jsonl.providers.patient_client import PatientClient
+        from lightrag_jsonl.providers.silence import PatientClient
 
         key = self.api_key or ("no-key" if gets_no_key(self.url) else _from_environment(KEY))
         if not key:

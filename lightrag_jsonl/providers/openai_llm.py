@@ -23,11 +23,11 @@ from lightrag_jsonl.providers.completions import (
     text_of_thoughts,
 )
 from lightrag_jsonl.providers.connection import LLAMA_CPP, OLLAMA, ServerConnection
-from lightrag_jsonl.providers.context_window import WindowCheck
 from lightrag_jsonl.providers.openai_batches import OpenAIBatches
 from lightrag_jsonl.providers.record_format import record_format, unwrap_records
 from lightrag_jsonl.providers.record_grammar import record_grammar
 from lightrag_jsonl.providers.silence import ServerSilence
+from lightrag_jsonl.providers.window_check import WindowCheck
 from lightrag_jsonl.text.patterns import pattern_of
 from lightrag_jsonl.text.strings import sanitize
 

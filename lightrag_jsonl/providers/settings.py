@@ -15,8 +15,7 @@ from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.options import Natural, Positive
 from lightrag_jsonl.core.types import MODEL_TASKS, ModelTask
 from lightrag_jsonl.providers.addresses import remembered_address, user_folder
-from lightrag_jsonl.providers.connection import KEY, OPENAI_URL, gets_no_key
-from lightrag_jsonl.providers.header_values import environment_value
+from lightrag_jsonl.providers.connection import KEY, OPENAI_URL, environment_value, gets_no_key
 
 FOLDER_FILE = Path("lightrag-jsonl.toml")
 RECORDED = {  # where an index keeps the names of its model, its embedder and so on

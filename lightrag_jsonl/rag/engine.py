@@ -14,7 +14,6 @@ from msgspec import Struct
 from lightrag_jsonl.core.address import Address
 from lightrag_jsonl.core.aio import gather_all
 from lightrag_jsonl.core.answers import Answer, Reading
-from lightrag_jsonl.core.context_window import ContextWindow, context_tokens, fitted_options
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.languages import known_language
 from lightrag_jsonl.core.modes import Mode
@@ -35,6 +34,7 @@ from lightrag_jsonl.indexing.incoming import DocumentCutter
 from lightrag_jsonl.indexing.ontology import Ontology
 from lightrag_jsonl.lenses.claims import ClaimMemory
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
+from lightrag_jsonl.llm.context_window import ContextWindow, context_tokens, fitted_options
 from lightrag_jsonl.llm.prompt_manager import PromptManager
 from lightrag_jsonl.providers.model_names import name_of
 from lightrag_jsonl.providers.sentence_transformers import EntailmentChecker
@@ -45,8 +45,7 @@ from lightrag_jsonl.retrieval.answer_cache import AnswerCache
 from lightrag_jsonl.retrieval.answer_writer import AnswerWriter
 from lightrag_jsonl.retrieval.pipeline import Check, QueryPipeline
 from lightrag_jsonl.retrieval.scope import LikenessScale
-from lightrag_jsonl.retrieval.search_processes import SearchProcesses
-from lightrag_jsonl.retrieval.searching import Searcher
+from lightrag_jsonl.retrieval.searching import Searcher, SearchProcesses
 from lightrag_jsonl.rules import ExtractiveAnswerer, OfflineExtractor, OfflineKeywords
 from lightrag_jsonl.storage.rows import PendingDocument
 from lightrag_jsonl.storage.status import READ, ReportTotals

@@ -41,8 +41,7 @@ from lightrag_jsonl.rag.settings import (
     recorded_options,
     recorded_settings,
 )
-from lightrag_jsonl.retrieval.search_processes import SearchProcesses
-from lightrag_jsonl.retrieval.searching import Searcher
+from lightrag_jsonl.retrieval.searching import Searcher, SearchProcesses
 from lightrag_jsonl.storage.opening import open_store
 from lightrag_jsonl.storage.store import Store
 from lightrag_jsonl.tracing.checking import CheckFunction

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from lightrag_jsonl.curation.duplicates import Duplicate
     from lightrag_jsonl.curation.homonyms import Homonym
     from lightrag_jsonl.curation.review import Review
-    from lightrag_jsonl.lenses.conflict_review import ConflictReview
+    from lightrag_jsonl.lenses.conflicts import ConflictReview
     from lightrag_jsonl.tracing.trace import (
         DocumentProvenance,
         EdgeProvenance,
@@ -322,7 +322,7 @@ class Entities:
 
     async def estimate_conflict_review(self, conflicts: Iterable[Conflict]) -> Usage:
         """The cost of `review_conflicts`, if no answer is in the cache; `ConfigError` without a model."""
-        from lightrag_jsonl.lenses.conflict_review import estimate_conflict_review
+        from lightrag_jsonl.lenses.conflicts import estimate_conflict_review
 
         return estimate_conflict_review(
             tuple(conflicts), self._engine.client, self._engine.tokenizer.count
@@ -330,7 +330,7 @@ class Entities:
 
     async def review_conflicts(self, conflicts: Iterable[Conflict]) -> "ConflictReview":
         """Let the model judge pairs of `LightRAG.conflicts`, in batches."""
-        from lightrag_jsonl.lenses.conflict_review import review_conflicts
+        from lightrag_jsonl.lenses.conflicts import review_conflicts
 
         return await review_conflicts(tuple(conflicts), self._engine.client)
 

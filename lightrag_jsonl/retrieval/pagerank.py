@@ -1,5 +1,8 @@
 """The walk: personalized PageRank around the entities, relations and chunks that a question led to.
 
+The graph is the neighborhood of what was found: the chunks that mention the entities, the entities of
+these chunks, and both once more. It is made for each question, so the cost does not grow with the
+index, and nothing is kept between questions. Nodes are numbers: entities first (0 to E - 1), then chunks.
 `walk_around` is the whole step: starts, shares of time, most visited nodes, and the path to each. The
 numbers are measured as those of `retrieval/ranking.py` are; M, C and F are the same questions.
 """
@@ -11,23 +14,289 @@ import numpy as np
 from msgspec import Struct
 
 from lightrag_jsonl.retrieval.filtering import entity_names
-from lightrag_jsonl.retrieval.hits import Hits, column
+from lightrag_jsonl.retrieval.hits import EQUAL, Hits, column
 from lightrag_jsonl.retrieval.passages import SPARE_CHUNKS
+from lightrag_jsonl.retrieval.question_names import alias_pairs
 from lightrag_jsonl.retrieval.task import SearchTask, Seeds, Subgraph
-from lightrag_jsonl.retrieval.walk_graph import (
-    MENTION_EDGE,
-    START,
-    WalkGraph,
-    chunk_relevance,
-    neighborhood,
-    sharpened,
-    spread,
-    without_parts_of_names,
-)
-from lightrag_jsonl.storage.graph_index import is_among
+from lightrag_jsonl.storage.graph_index import distinct_rows, is_among
 from lightrag_jsonl.storage.vector_index import Floats, Ids
+from lightrag_jsonl.storage.views import Snapshot
 from lightrag_jsonl.text.cjk import has_cjk
 from lightrag_jsonl.text.terms import search_terms
+
+# Bounds of the time that a walk takes on a large index.
+CHUNK_LIMITS = (200, 300)  # chunks reached by each of the two hops
+FREQUENT = 200  # mentions or relations; entities with more of them lead no further
+
+# The threshold of HippoRAG (NeurIPS 2024). Frozen questions of tests/retrieval: no synonyms, no difference.
+SYNONYM_COSINE = 0.8  # the least cosine of two entities that count as nearly the same
+SYNONYMS = 5  # each entity gets edges to at most so many synonyms
+
+# Exponent of a chunk's relevance, where it starts a walk and where a named entity leads to it.
+# As a start: C: @2 -8.3, @5 -3.3 with 0, that is, with equal starts; M: @5 +7.1 with 8. After a named
+# entity, mix @2/@5 with 0 and 4 (MiniLM; E and Z: dragonball-en-multi-a and -zh-, 200 questions each, words
+# only): musique-a 59.4/83.1, 60.8/83.1; hotpotqa-train 67.5/89.5, 69.5/90.5; 2wiki-101-a 77.0/96.0, 78.0/96.0;
+# E 37.6/65.2, 44.0/72.1; Z 40.8/69.8, 39.8/71.1. After every entity, multi-hop questions lose: @5 83.1 to 79.8
+# on musique-a.
+SHARPNESS = 4
+
+# Relevance of the last chunk that is a start or preferred, where the first has 1. M, C, F: none.
+LEAST_RELEVANCE = 0.1
+
+# How much lexical relevance counts for the walk, where dense relevance has 1. Mix @2/@5/@10 with 0.75 in place of 0.5
+# (MiniLM): musique-a -0.8/-1.2/+0.9, hotpotqa-train -2.0/0/0, 2wiki-101-a +1.0/0/0. F: passages -5.0 without
+# words, in mode `local`.
+LEXICAL_WEIGHT = 0.5
+LEXICAL_WEIGHT_OF_WORDS = 2.0  # where vectors only count words. C: @2 -11.7, @5 -5.0 without
+
+# Types of edges, and of the start of a path.
+START = -1
+MENTION_EDGE = 0
+RELATION_EDGE = 1
+SYNONYM_EDGE = 2
+ALIAS_EDGE = 3
+
+
+class WalkGraph(Struct, frozen=True, kw_only=True):
+    """Entities and chunks (row ids, ascending) as nodes, with the steps between them.
+
+    A step leads from a sender to a receiver, with a probability and a type; the steps from a node
+    add up to 1.
+    """
+
+    entities: Ids
+    chunks: Ids
+    senders: Ids
+    receivers: Ids
+    chances: Floats
+    edge_types: Ids
+
+    @property
+    def size(self) -> int:
+        """The number of nodes."""
+        return len(self.entities) + len(self.chunks)
+
+
+def neighborhood(task: SearchTask, seeds: Seeds, subgraph: Subgraph) -> WalkGraph:
+    """The graph around the entities and relations found, and around the chunks near the question: all
+    near chunks if the mode searches chunks, else the near chunks with an entity found.
+    """
+    index = task.snapshot.graph
+    leading = subgraph.entities.ids[: task.param.top_k]
+    aliases = alias_pairs(task, leading)
+    relation_ends = index.ends(subgraph.relations.ids).ravel()
+    core = distinct_rows(subgraph.entities.ids, relation_ends, aliases.ravel())
+    chunks = seeds.chunks if task.mode.chunks else _mentioning(task, seeds.chunks, core)
+    mentioned = core
+    for limit in CHUNK_LIMITS:
+        reached = _chunks_around(task, distinct_rows(mentioned), seeds, limit)
+        chunks = distinct_rows(chunks, reached)
+        chunk_positions, mentioned = index.entities_of(chunks)
+    entities = distinct_rows(mentioned, core)
+    mentions = np.stack([entities.searchsorted(mentioned), chunk_positions], axis=1)
+    relations = _relation_edges(task, entities, core, subgraph)
+    synonyms, cosines = synonym_pairs(task.snapshot, leading, core)
+    return connect_nodes(
+        entities,
+        chunks,
+        mentions=mentions,
+        preferences=chunk_preferences(task, seeds, entities, chunks, mentions=mentions),
+        relations=relations,
+        synonyms=(entities.searchsorted(synonyms), cosines),
+        aliases=entities.searchsorted(aliases),
+    )
+
+
+def connect_nodes(
+    entities: Ids,
+    chunks: Ids,
+    *,
+    mentions: Ids,
+    preferences: Floats,
+    relations: Ids,
+    synonyms: tuple[Ids, Floats],
+    aliases: Ids,
+) -> WalkGraph:
+    """The graph with edges of four types, each in both directions.
+
+    Edges have shape (n, 2). A row of `mentions` has the positions of an entity and of a chunk, a row of
+    the other types the positions of two entities. Synonyms come with weights. The step from the entity
+    of a mention to its chunk is weighted by the mention's `preferences`, besides its rarity.
+    """
+    weighted_edges = (
+        (mentions + np.array([0, len(entities)]), mention_rarity(mentions, len(chunks))),
+        (relations, np.ones(len(relations))),
+        synonyms,
+        (aliases, np.ones(len(aliases))),
+    )
+    pairs = np.concatenate([edges for edges, _ in weighted_edges])
+    weights = np.tile(np.concatenate([weights for _, weights in weighted_edges]), 2)
+    weights[: len(mentions)] *= preferences
+    edge_counts = [len(edges) for edges, _ in weighted_edges]
+    edge_types = np.repeat((MENTION_EDGE, RELATION_EDGE, SYNONYM_EDGE, ALIAS_EDGE), edge_counts)
+    senders, receivers = np.concatenate([pairs, pairs[:, ::-1]]).T
+    totals = np.bincount(senders, weights, len(entities) + len(chunks))
+    return WalkGraph(
+        entities=entities,
+        chunks=chunks,
+        senders=senders,
+        receivers=receivers,
+        chances=weights / totals[senders],
+        edge_types=np.tile(edge_types, 2),
+    )
+
+
+def mention_rarity(mentions: Ids, chunk_count: int) -> Floats:
+    """The weight of each mention: the fewer chunks mention an entity, the more each mention weighs.
+
+    ln(1 + chunks / chunks that mention the entity), a smoothed inverse document frequency.
+    """
+    frequencies = np.bincount(mentions[:, 0])
+    rarity: Floats = np.log1p(chunk_count / frequencies[mentions[:, 0]])
+    return rarity
+
+
+def chunk_preferences(
+    task: SearchTask, seeds: Seeds, entities: Ids, chunks: Ids, *, mentions: Ids
+) -> Floats:
+    """How much a walker at the entity of each mention prefers the chunk, from `LEAST_RELEVANCE` **
+    `SHARPNESS` to 1.
+
+    Among the chunks of an entity that the question names, the chunk most relevant to the question is
+    preferred. Other entities have no preference: chunks there answer what the question does not say.
+    """
+    entity_positions, chunk_positions = mentions.T
+    relevance = chunk_relevance(task, seeds.lexical, chunks)[chunk_positions]
+    lowest = np.full(len(entities), np.inf)
+    np.minimum.at(lowest, entity_positions, relevance)
+    highest = np.full(len(entities), -np.inf)
+    np.maximum.at(highest, entity_positions, relevance)
+    above_lowest = relevance - lowest[entity_positions]
+    width = (highest - lowest)[entity_positions]
+    has_choice = is_among(entities, seeds.named_rows)[entity_positions] & (width > 0)
+    relative_relevance = np.divide(
+        above_lowest, width, out=np.ones(len(mentions)), where=has_choice
+    )
+    return sharpened(relative_relevance)
+
+
+# ── relevance of chunks ─────────────────────────────────────────────────────────
+
+
+def chunk_relevance(
+    task: SearchTask, lexical_hits: Hits, chunks: Ids, *, lexical_weight: float | None = None
+) -> Floats:
+    """How relevant chunks are to the question: the scores by vectors and by words, each scaled to 1 at
+    most, added up; words by default with their weight for the walk.
+    """
+    if lexical_weight is None:
+        lexical_weight = LEXICAL_WEIGHT_OF_WORDS if task.query.lexical else LEXICAL_WEIGHT
+    cosines = task.snapshot.vector_scores("chunk", task.query.vectors[:1], chunks)[0]
+    lexical_scores = {row: score for row, score, _ in lexical_hits.rows()}
+    lexical = np.array([lexical_scores.get(chunk, 0.0) for chunk in chunks.tolist()])
+    highest = lexical.max(initial=0.0) or 1.0
+    dense_relevance = spread(np.nan_to_num(cosines, nan=0.0))
+    relevance: Floats = dense_relevance + lexical_weight * lexical / highest
+    return relevance
+
+
+def without_parts_of_names(task: SearchTask, seeds: Seeds) -> Hits:
+    """The hits by words, in their order; a word of a name counts only in the chunks with the whole name.
+
+    The more texts there are, the more of them are about others with the same first name; without this they
+    stand before the second hop.
+    """
+    hits = seeds.lexical
+    rows = hits.ids.tolist()
+    scores = hits.scores.copy()
+    question_words = frozenset(search_terms(task.query.question))
+    for name in entity_names(task, seeds.named_rows.tolist()).values():
+        words = search_terms(name)
+        if len(words) < 2 or not question_words.issuperset(words):
+            continue
+        scores_by_word = [
+            dict(task.snapshot.search_terms([word], len(rows), rows)) for word in words
+        ]
+        parts = np.array(
+            [[scores_of_word.get(row, 0.0) for row in rows] for scores_of_word in scores_by_word]
+        )
+        scores -= np.where(parts.all(axis=0), 0.0, parts.sum(axis=0))
+    return Hits(hits.ids, np.maximum(scores, 0.0), hits.why)
+
+
+def sharpened(relevance: Floats) -> Floats:
+    """Relevance from 0 to 1 as a weight: what is less relevant weighs much less, but never nothing."""
+    weights: Floats = np.maximum(relevance, LEAST_RELEVANCE) ** SHARPNESS
+    return weights
+
+
+def spread(values: Floats) -> Floats:
+    """Values scaled to the range 0 to 1; all 1 if they are equal."""
+    low = values.min(initial=np.inf)
+    high = values.max(initial=-np.inf)
+    return (values - low) / (high - low) if high > low else np.ones_like(values)
+
+
+def synonym_pairs(snapshot: Snapshot, leading: Ids, candidates: Ids) -> tuple[Ids, Floats]:
+    """Pairs of nearly equal entities, one in `leading` and one in `candidates`; and their cosines."""
+    vectors = snapshot.vector_matrix("entity", leading)
+    neighbors, cosines = snapshot.search_vectors("entity", vectors, SYNONYMS + 1, candidates)
+    is_synonym = (cosines >= SYNONYM_COSINE) & (neighbors != leading[:, None])
+    row, rank = np.nonzero(is_synonym)
+    pairs = np.sort(np.stack([leading[row], neighbors[row, rank]], axis=1), axis=1)
+    pairs, first = np.unique(pairs, axis=0, return_index=True)
+    return pairs, cosines[row, rank][first]
+
+
+# ── rows of the neighborhood ────────────────────────────────────────────────────
+
+
+def _mentioning(task: SearchTask, chunks: Ids, entities: Ids) -> Ids:
+    """The chunks that mention one of the entities."""
+    positions, mentioned = task.snapshot.graph.entities_of(chunks)
+    return chunks[distinct_rows(positions[is_among(mentioned, entities)])]
+
+
+def _chunks_around(task: SearchTask, entities: Ids, seeds: Seeds, limit: int) -> Ids:
+    """The chunks of some entities: first the chunks of named entities, of rare entities, and the chunks
+    near the question.
+    """
+    frequencies = task.snapshot.graph.mention_counts(entities)
+    leads_further = frequencies <= FREQUENT
+    entities = entities[leads_further]
+    frequencies = frequencies[leads_further]
+    pull_of_entity = 1 / np.maximum(frequencies, 1) + is_among(entities, seeds.named_rows)
+    positions, chunks = task.snapshot.graph.chunks_of(entities)
+    visible = task.inside("chunk", chunks)
+    chunks = chunks[visible]
+    pull = pull_of_entity[positions[visible]] + is_among(chunks, seeds.chunks)
+    distinct_chunks, groups = np.unique(chunks, return_inverse=True)
+    total_pull = np.bincount(groups, pull, len(distinct_chunks)).astype(np.float64)
+    if len(distinct_chunks) <= limit:
+        return distinct_chunks
+    least = np.partition(total_pull, -limit)[-limit]
+    is_above = total_pull > least * (1 + EQUAL)
+    is_least = np.abs(total_pull - least) <= least * EQUAL
+    places_left = limit - int(is_above.sum())
+    tied = task.ranked("chunk", distinct_chunks[is_least], total_pull[is_least], places_left)
+    return np.append(distinct_chunks[is_above], tied.ids)
+
+
+def _relation_edges(task: SearchTask, entities: Ids, core: Ids, subgraph: Subgraph) -> Ids:
+    """Positions in `entities` of both ends of the relations found, and of all relations of rare
+    entities found; those with an end outside are left out.
+    """
+    index = task.snapshot.graph
+    rare = core[index.degrees(core) <= FREQUENT]
+    relations = distinct_rows(index.relations_of(rare)[1], subgraph.relations.ids)
+    ends = index.ends(relations[task.inside("relation", relations)])
+    positions = np.minimum(entities.searchsorted(ends), len(entities) - 1)
+    both_inside = (entities[positions] == ends).all(axis=1)
+    edges: Ids = positions[both_inside]
+    return edges
+
+
+# ── the walk ──────────────────────────────────────────────────────────────────
 
 # The probability of following an edge; else the walker starts again. `benchmarks.crossvalidation`
 # chooses 0.7 among 0.6 to 0.8 in four of five folds; frozen questions: passages -12.5 without a walk.

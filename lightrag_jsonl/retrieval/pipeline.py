@@ -18,16 +18,15 @@ from lightrag_jsonl.core.answers import (
     PlacedQuote,
     Reading,
 )
-from lightrag_jsonl.core.context_window import context_tokens, fitted_param
 from lightrag_jsonl.core.edges import EdgeSelection
 from lightrag_jsonl.core.errors import ConfigError, EmbeddingError
 from lightrag_jsonl.core.languages import FIXED_WORDS, known_language
 from lightrag_jsonl.core.modes import MODES
-from lightrag_jsonl.core.observer import QueryObserver
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import (
     Embedder,
     KeywordExtractor,
+    QueryObserver,
     Reranker,
     Tokenizer,
     Vectors,
@@ -35,6 +34,7 @@ from lightrag_jsonl.core.protocols import (
 from lightrag_jsonl.core.types import ExtractionReport, Message
 from lightrag_jsonl.core.user_code import can_embed, embed_texts
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
+from lightrag_jsonl.llm.context_window import context_tokens, fitted_param
 from lightrag_jsonl.retrieval.answer_writer import AnswerWriter
 from lightrag_jsonl.retrieval.communities import load_communities
 from lightrag_jsonl.retrieval.context import context_mark, fit_context
@@ -42,12 +42,11 @@ from lightrag_jsonl.retrieval.edge_selection import select_edges, with_sources
 from lightrag_jsonl.retrieval.filtering import with_filter
 from lightrag_jsonl.retrieval.keywords import question_keywords, search_texts
 from lightrag_jsonl.retrieval.lens import Lens, fit_with_sections
-from lightrag_jsonl.retrieval.overview_context import fit_overview
+from lightrag_jsonl.retrieval.overview import fit_overview
 from lightrag_jsonl.retrieval.reports import with_reports
 from lightrag_jsonl.retrieval.reranking import RERANKED, rerank
 from lightrag_jsonl.retrieval.scope import LikenessScale, TitleMemory, asks_for_overview
-from lightrag_jsonl.retrieval.search_processes import SearchProcesses
-from lightrag_jsonl.retrieval.searching import Searcher, SearchRequest
+from lightrag_jsonl.retrieval.searching import Searcher, SearchProcesses, SearchRequest
 from lightrag_jsonl.retrieval.task import SearchQuery, SearchResult, SearchTask
 from lightrag_jsonl.storage.status import reading_state, reads_when_asked
 from lightrag_jsonl.storage.store import Store, read, search

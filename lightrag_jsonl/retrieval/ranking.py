@@ -36,12 +36,11 @@ from lightrag_jsonl.retrieval.hits import (
     fuse,
     take_turns,
 )
-from lightrag_jsonl.retrieval.pagerank import walk_around
+from lightrag_jsonl.retrieval.pagerank import chunk_relevance, walk_around
 from lightrag_jsonl.retrieval.passages import Passages, arrange_passages
 from lightrag_jsonl.retrieval.question_names import QuestionNames, alias_pairs, question_names
 from lightrag_jsonl.retrieval.scope import may_answer
 from lightrag_jsonl.retrieval.task import TIES, SearchResult, SearchTask, Seeds, Subgraph
-from lightrag_jsonl.retrieval.walk_graph import chunk_relevance
 from lightrag_jsonl.storage.graph_index import distinct_rows, is_among
 from lightrag_jsonl.storage.status import with_documents
 from lightrag_jsonl.storage.vector_index import Floats, Ids

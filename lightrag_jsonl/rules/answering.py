@@ -15,16 +15,17 @@ from lightrag_jsonl.core.languages import FIXED_WORDS, FixedWords, Language, wri
 from lightrag_jsonl.core.protocols import Embedder
 from lightrag_jsonl.core.types import HEADING_SEPARATOR, Page
 from lightrag_jsonl.core.user_code import embed_texts
-from lightrag_jsonl.rules.dated_quotes import are_of_dates, date_terms
-from lightrag_jsonl.rules.definitions import defining_first
 from lightrag_jsonl.rules.keywords import names_in_question
 from lightrag_jsonl.rules.overviews import overview_outline, overview_quotes
-from lightrag_jsonl.rules.part_quotes import quotes_of_parts
 from lightrag_jsonl.rules.quotes import (
     Quote,
+    are_of_dates,
     content_terms,
     context_quotes,
+    date_terms,
+    defining_first,
     led_line,
+    quotes_of_parts,
     terms_with_characters,
 )
 from lightrag_jsonl.text.cjk import FUNCTION_CHARACTERS, has_cjk, is_cjk, is_lone

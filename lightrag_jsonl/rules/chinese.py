@@ -6,7 +6,6 @@ from operator import attrgetter
 
 from lightrag_jsonl.core.options import Tagger
 from lightrag_jsonl.core.types import UNKNOWN_TYPE
-from lightrag_jsonl.rules.common_words import is_ordinary, is_ordinary_chinese
 from lightrag_jsonl.rules.listed_names import is_clause
 from lightrag_jsonl.rules.phrases import (
     WORD_GAP,
@@ -19,6 +18,7 @@ from lightrag_jsonl.rules.phrases import (
     without_overlap,
 )
 from lightrag_jsonl.rules.tagging import tagged_words
+from lightrag_jsonl.rules.words import is_ordinary, is_ordinary_chinese
 from lightrag_jsonl.text.cjk import has_cjk, simplified
 from lightrag_jsonl.text.patterns import pattern_of
 from lightrag_jsonl.text.segmentation import SegmentedWord, is_common_noun, segmented

@@ -10,7 +10,6 @@ from itertools import pairwise
 from msgspec import Struct
 
 from lightrag_jsonl.core.types import UNKNOWN_TYPE
-from lightrag_jsonl.rules.common_words import begins_no_name, is_given_name, is_ordinary
 from lightrag_jsonl.rules.phrases import (
     WORD_GAP,
     ContentWord,
@@ -20,6 +19,7 @@ from lightrag_jsonl.rules.phrases import (
     title_phrases,
     without_name_lines,
 )
+from lightrag_jsonl.rules.words import begins_no_name, is_given_name, is_ordinary
 from lightrag_jsonl.text.names import name_key
 from lightrag_jsonl.text.patterns import pattern_of
 from lightrag_jsonl.text.sentences import OPENING_MARKS, PERHAPS_LAST, beginning_of_words

@@ -29,9 +29,9 @@ from lightrag_jsonl.rules.quoting import (
     span_of_names,
 )
 from lightrag_jsonl.rules.sentences import find_names, named_sentences
-from lightrag_jsonl.rules.table_rows import cells_of
 from lightrag_jsonl.rules.tagging import check_tagger, tagger_in_use
 from lightrag_jsonl.text.cjk import has_cjk
+from lightrag_jsonl.text.markup import cells_of
 from lightrag_jsonl.text.names import name_key
 
 RULES_VERSION = 20  # part of the extractor's name: another number means that texts are read anew

@@ -5,12 +5,11 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from lightrag_jsonl.rules.common_words import may_be_verb
 from lightrag_jsonl.rules.english import OFFICES, PERSON_TITLES
 from lightrag_jsonl.rules.phrases import Phrase, Spans
-from lightrag_jsonl.rules.table_rows import cells_of, is_table_header
+from lightrag_jsonl.rules.words import may_be_verb
 from lightrag_jsonl.text.cjk import has_cjk
-from lightrag_jsonl.text.markup import HEADING
+from lightrag_jsonl.text.markup import HEADING, cells_of, is_table_header
 from lightrag_jsonl.text.names import name_key
 from lightrag_jsonl.text.patterns import pattern_of
 from lightrag_jsonl.text.sentences import TABLE_ROW, beginning_of_words

@@ -1,28 +1,34 @@
-"""The sentences of a context as quotes: each on a line, with the place in the text."""
+"""The sentences of a context as quotes: each on a line, with the place in the text; and those that a question asks for."""
 
 import re
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from functools import cache
+from typing import TypeAlias
 
 from msgspec import Struct
 
 from lightrag_jsonl.core.answers import Context
 from lightrag_jsonl.core.types import HEADING_SEPARATOR, Chunk
-from lightrag_jsonl.rules.table_rows import (
+from lightrag_jsonl.rules.words import VERB_BASES
+from lightrag_jsonl.text.citation_markers import CITATION_MARKER
+from lightrag_jsonl.text.cjk import has_cjk, is_cjk
+from lightrag_jsonl.text.dates import days_and_months, find_dates, is_within, iso_date, tells_date
+from lightrag_jsonl.text.markup import (
+    HEADING,
     TABLE_RULE,
     cells_of,
     colon_of,
     is_table_header,
     row_with_columns,
+    without_marks,
+    without_markup,
 )
-from lightrag_jsonl.rules.words import VERB_BASES
-from lightrag_jsonl.text.citation_markers import CITATION_MARKER
-from lightrag_jsonl.text.cjk import has_cjk, is_cjk
-from lightrag_jsonl.text.markup import HEADING, without_marks, without_markup
 from lightrag_jsonl.text.names import folded_text
+from lightrag_jsonl.text.numbers import NumberedPart, numbered_lines, numbered_parts
 from lightrag_jsonl.text.patterns import pattern_of
 from lightrag_jsonl.text.sentences import LIST_ITEM, TABLE_ROW, sentence_spans
-from lightrag_jsonl.text.strings import clipped_at_word
+from lightrag_jsonl.text.strings import clipped_at_word, words
 from lightrag_jsonl.text.terms import FUNCTION_WORDS, search_terms, stem
 
 LONGEST_QUOTE = 800  # characters of one sentence; of a longer one the beginning
@@ -314,3 +320,166 @@ def terms_with_characters(text: str) -> frozenset[str]:
 def _function_terms() -> frozenset[str]:
     terms = {term for word in FUNCTION_WORDS for term in search_terms(word)}
     return frozenset(terms | {first + second for first in _ASKING for second in _ASKING})
+
+
+# ── what something is: "What is a trigger?" and 什么是触发器？ ───────────────────────
+
+_ENGLISH_QUESTION = pattern_of(
+    r"\W*what(?:'s|’s|\s+(?:is|are|was|were))\s+(?P<term>[^?]{2,80}?)\W*\Z"
+    r"|\W*what\s+(?:do|does)\s+(?P<meant>[^?]{2,80}?)\s+mean\W*\Z",
+    re.IGNORECASE,
+)
+_CHINESE_QUESTION = pattern_of(
+    r"(?:请问)?(?:什么是|何谓|何为)(?P<term>[^？?]{1,30})[？?]?\Z"
+    r"|(?P<subject>[^？?，,]{1,30}?)(?:指的)?(?:是什么(?:意思|东西)?|是指什么|指什么)[？?]?\Z"
+)
+_PLAIN_WORD = pattern_of(r"[^\W_]+(?:['’.-][^\W_]+)*")
+_ARTICLES = ("a", "an", "the")
+_SAYS_WHAT = words(
+    "is are was were means mean refers refer denotes denote describes describe represents"
+)
+_REMARK = pattern_of(r"\([^()]{1,60}\)")
+
+
+def defining_first(question: str, quotes: Sequence[Quote]) -> list[Quote]:
+    """The quotes, those first that say what the subject of a question for a definition is."""
+    chinese = _CHINESE_QUESTION.match(question.strip())
+    if chinese is not None:
+        term = re.escape((chinese["term"] or chinese["subject"]).strip(' “”"「」《》'))
+        defines = re.compile(
+            rf"\A[「『《“\"`*]*{term}[」』》”\"`*]*(?:[（(][^（）()]{{1,40}}[）)])?[，,]?(?:就是|是|指|即|为|表示|：)"
+            rf"|(?:称之?为|称作|叫做|叫作|叫)[「『《“\"`*]*{term}",
+            re.IGNORECASE,
+        ).search
+        return sorted(quotes, key=lambda quote: defines(quote.text) is None)
+    english = _ENGLISH_QUESTION.match(question)
+    if english is None:
+        return list(quotes)
+    stems = _stems(english["term"] or english["meant"])
+    return sorted(quotes, key=lambda quote: not _defines(quote.text, stems))
+
+
+def _stems(term: str) -> list[str]:
+    tokens = _PLAIN_WORD.findall(term.casefold())
+    return [
+        stem(token) for token in (tokens[1:] if tokens[:1] and tokens[0] in _ARTICLES else tokens)
+    ]
+
+
+def _defines(sentence: str, stems: Sequence[str]) -> bool:
+    """Whether a sentence begins with the term and says what it is ("A trigger contains …")."""
+    tokens = _PLAIN_WORD.findall(_REMARK.sub("", sentence).casefold())[: len(stems) + 2]
+    article = tokens[0] if tokens[:1] and tokens[0] in _ARTICLES else ""
+    subject = tokens[1:] if article else tokens
+    if not stems or [stem(token) for token in subject[: len(stems)]] != list(stems):
+        return False
+    verb = subject[len(stems)] if len(subject) > len(stems) else ""
+    is_of_any = article in ("a", "an")
+    return verb in _SAYS_WHAT or (is_of_any and len(verb) > 3 and verb.endswith("s"))
+
+
+# ── sentences of a date ───────────────────────────────────────────────────────
+
+
+def are_of_dates(quotes: Sequence[Quote], context: Context, dates: Sequence[str]) -> list[bool]:
+    """Whether each quote is of one of some days or months; one that is nothing but a date, as in a list of links, tells
+    nothing of it.
+    """
+    if not dates:
+        return [False] * len(quotes)
+    passages_of_dates = [_is_of_dates(chunk, dates) for chunk in context.chunks]
+    return [
+        _has_words_beside_dates(quote.text)
+        and (
+            any(
+                tells_date(words, dates)
+                for words in (quote.lead, quote.text, *quote.setting.split("\n"))
+            )
+            or (passages_of_dates[quote.rank] and not days_and_months(quote.setting))
+        )
+        for quote in quotes
+    ]
+
+
+def _has_words_beside_dates(text: str) -> bool:
+    for date in reversed(find_dates(text)):
+        text = text[: date.start] + text[date.end :]
+    return any(map(str.isalpha, text))
+
+
+def date_terms(question: str) -> frozenset[str]:
+    """The terms of the dates in a question."""
+    written = [question[date.start : date.end] for date in find_dates(question)]
+    return terms_with_characters(" ".join(written)) if written else frozenset()
+
+
+def _is_of_dates(chunk: Chunk, dates: Sequence[str]) -> bool:
+    """Whether the document of a passage, or else the first date in the passage, is of one of the dates."""
+    if chunk.date:
+        return is_within(iso_date(chunk.date), dates)
+    return any(is_within(date, dates) for date in days_and_months(chunk.text)[:1])
+
+
+# ── numbered parts: section 12, 第二十二条 ─────────────────────────────────────────
+
+Places: TypeAlias = defaultdict[str, set[int]]
+
+_BEGINNING = (
+    8  # characters before the number of a part that begins with the sentence: "(a) ", "## "
+)
+
+
+def quotes_of_parts(
+    quotes: Sequence[Quote], parts: Sequence[NumberedPart]
+) -> tuple[list[Quote], list[Quote]]:
+    """The quotes inside the parts, and the quotes that only mention the parts; parts of several
+    units narrow each other down.
+
+    A part goes on to the next number of the unit. Where no text has the unit, as in contracts, a
+    line that begins with the number is the part.
+    """
+    places_in, places_on = _places_by_term(quotes)
+    chosen = set[int]()
+    for unit in dict.fromkeys(part.unit for part in parts):
+        own = [part for part in parts if part.unit == unit]
+        inside = set[int]().union(*(places_on[part.term] for part in own))
+        if not inside and unit.isascii():
+            inside = set[int]().union(*(places_on[part.line_term] for part in own))
+        chosen = (chosen & inside) or inside or chosen
+    terms = {term for part in parts for term in (part.term, part.line_term)}
+    standing = set[int]().union(*(places_in[term] for term in terms))
+    return (
+        [quotes[place] for place in sorted(chosen & standing)],
+        [quotes[place] for place in sorted(chosen - standing)],
+    )
+
+
+def _places_by_term(quotes: Sequence[Quote]) -> tuple[Places, Places]:
+    """The indexes of the quotes inside each part, below the part's heading or from the part's first
+    sentence on; and of the quotes inside the part or with the part's name.
+    """
+    places_in: Places = defaultdict(set)
+    places_on: Places = defaultdict(set)
+    open_terms: dict[str, str] = {}  # by unit
+    for place, quote in enumerate(quotes):
+        before = quotes[max(place - 1, 0)]
+        if (before.chunk_id, before.setting) != (quote.chunk_id, quote.setting):
+            open_terms = {}
+        named = [*numbered_parts(quote.text), *numbered_lines(quote.text)]
+        lead = [*numbered_parts(quote.lead), *numbered_lines(quote.lead)]
+        for part in [*lead, *named]:
+            if part.start <= _BEGINNING:
+                open_terms[part.unit] = part.term
+        headings = quote.setting.replace(HEADING_SEPARATOR, "\n").split("\n")
+        above = [
+            part
+            for heading in headings
+            for part in numbered_parts(heading)
+            if part.start <= _BEGINNING and part.unit not in open_terms
+        ]
+        terms_in = {*open_terms.values(), *(part.term for part in above)}
+        for term in terms_in:
+            places_in[term].add(place)
+        for term in [*terms_in, *(part.term for part in [*lead, *named])]:
+            places_on[term].add(place)
+    return places_in, places_on

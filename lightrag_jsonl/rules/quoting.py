@@ -6,9 +6,14 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from lightrag_jsonl.rules.pronouns import NamedSentence
-from lightrag_jsonl.rules.table_rows import cells_of, colon_of, row_with_columns
 from lightrag_jsonl.text.cjk import has_cjk
-from lightrag_jsonl.text.markup import quoted_line, without_addresses
+from lightrag_jsonl.text.markup import (
+    cells_of,
+    colon_of,
+    quoted_line,
+    row_with_columns,
+    without_addresses,
+)
 from lightrag_jsonl.text.names import name_key
 from lightrag_jsonl.text.patterns import pattern_of
 from lightrag_jsonl.text.terms import is_grammatical, search_terms

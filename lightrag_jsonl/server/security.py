@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.providers.header_values import header_value
+from lightrag_jsonl.providers.connection import header_value
 from lightrag_jsonl.server.metrics import Metrics
 from lightrag_jsonl.server.routing import error_response
 

@@ -15,11 +15,15 @@ from lightrag_jsonl.storage.tables.answers import AnswerReads, AnswerWrites
 from lightrag_jsonl.storage.tables.dialect import Dialect
 from lightrag_jsonl.storage.tables.documents import DocumentReads, DocumentWrites
 from lightrag_jsonl.storage.tables.full_text import FullText
-from lightrag_jsonl.storage.tables.graph import GraphReads, GraphWrites
+from lightrag_jsonl.storage.tables.graph import (
+    GraphReads,
+    GraphWrites,
+    OverrideReads,
+    OverrideWrites,
+)
 from lightrag_jsonl.storage.tables.jobs import JobReads, JobWrites
 from lightrag_jsonl.storage.tables.kept_rows import SavedStateReads
 from lightrag_jsonl.storage.tables.mentions import MentionReads, MentionWrites
-from lightrag_jsonl.storage.tables.overrides import OverrideReads, OverrideWrites
 from lightrag_jsonl.storage.tables.saved_states import SavedStateWrites
 from lightrag_jsonl.storage.tables.settings import SettingReads, SettingWrites
 from lightrag_jsonl.storage.tables.traces import TraceReads, TraceWrites

@@ -5,7 +5,6 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from lightrag_jsonl.core.context_window import MESSAGE_OVERHEAD
 from lightrag_jsonl.core.options import ExtractionPrompt
 from lightrag_jsonl.core.pictures import with_texts
 from lightrag_jsonl.core.types import (
@@ -21,6 +20,7 @@ from lightrag_jsonl.core.types import (
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.indexing.loading import Given, load_documents
 from lightrag_jsonl.llm.client import SEE_PROMPT
+from lightrag_jsonl.llm.context_window import MESSAGE_OVERHEAD
 from lightrag_jsonl.llm.requests import request_key
 from lightrag_jsonl.rag import AsyncLightRAG
 from lightrag_jsonl.rag.engine import Engine

@@ -17,9 +17,9 @@ from lightrag_jsonl.core.types import Chunk, Kind
 from lightrag_jsonl.storage.status import with_documents
 from lightrag_jsonl.storage.views import StoreView
 from lightrag_jsonl.text.citation_markers import CITATION_MARKER
+from lightrag_jsonl.tracing.cited_passages import JudgedPassage, Place
 from lightrag_jsonl.tracing.events import PromptItem, cited_items
 from lightrag_jsonl.tracing.judging import ClaimJudgement, judge_claim, words_of_names
-from lightrag_jsonl.tracing.passages import JudgedPassage, Place
 from lightrag_jsonl.tracing.recorder import numbered_items
 from lightrag_jsonl.tracing.statements import CitingClaim, citing_claims, uncited_statements
 

@@ -16,6 +16,14 @@ from lightrag_jsonl.text.cjk import has_cjk, simplified
 from lightrag_jsonl.text.names import nfkc_casefold
 from lightrag_jsonl.text.sentences import sentence_spans
 from lightrag_jsonl.text.terms import GRAMMAR_WORDS, claim_stems, search_terms, stem
+from lightrag_jsonl.tracing.cited_passages import (
+    CitedPassages,
+    JudgedPassage,
+    Place,
+    Window,
+    letters_and_digits,
+    read_passages,
+)
 from lightrag_jsonl.tracing.claim_facts import (
     ClaimFact,
     is_no_name,
@@ -27,14 +35,6 @@ from lightrag_jsonl.tracing.claim_facts import (
     words_of,
 )
 from lightrag_jsonl.tracing.claim_words import HEDGES, NEGATIONS, STRONG_WORDS
-from lightrag_jsonl.tracing.passages import (
-    CitedPassages,
-    JudgedPassage,
-    Place,
-    Window,
-    letters_and_digits,
-    read_passages,
-)
 
 _SHORTEST_COPY = 12  # characters of a claim that is a quotation word for word
 _QUOTATION_MARKS = "“”\"'‘’「」"

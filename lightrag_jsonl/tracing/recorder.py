@@ -11,7 +11,7 @@ from lightrag_jsonl.core.answers import Answer, Context, Keywords, Reading
 from lightrag_jsonl.core.edges import Edge, EdgeSelection, SelectedEdge, candidate_edges
 from lightrag_jsonl.core.errors import StorageError
 from lightrag_jsonl.core.modes import MODES
-from lightrag_jsonl.core.observer import QueryObserver
+from lightrag_jsonl.core.protocols import QueryObserver
 from lightrag_jsonl.core.types import Chunk, Relation, TraceSummary
 from lightrag_jsonl.llm.client import UsageMeter
 from lightrag_jsonl.storage.store import Store, read, write

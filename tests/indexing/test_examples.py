@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from lightrag_jsonl import IndexOptions
-from lightrag_jsonl.core.context_window import ContextWindow
 from lightrag_jsonl.core.types import Chunk, Completion, Extraction, Json, Record
 from lightrag_jsonl.indexing.examples import Examples, TextWords
 from lightrag_jsonl.indexing.extraction import (
@@ -18,6 +17,7 @@ from lightrag_jsonl.indexing.extraction import (
 )
 from lightrag_jsonl.indexing.ontology import Ontology
 from lightrag_jsonl.llm.client import ModelClient
+from lightrag_jsonl.llm.context_window import ContextWindow
 from lightrag_jsonl.llm.field_aliases import normalize_graph_record
 from lightrag_jsonl.llm.prompt_manager import PromptManager
 from lightrag_jsonl.testing import Script, ScriptedLLM

@@ -13,8 +13,8 @@ import pytest
 from lightrag_jsonl import AsyncLightRAG, IndexOptions, QueryParam, Usage
 from lightrag_jsonl.core.errors import ConfigError, LockedError, NotFoundError
 from lightrag_jsonl.core.types import Document, Extraction, Record
+from lightrag_jsonl.indexing.incoming import AHEAD, FIRST_GROUP
 from lightrag_jsonl.indexing.progress import Progress
-from lightrag_jsonl.indexing.reading_queue import AHEAD, FIRST_GROUP
 from lightrag_jsonl.storage.rows import POSITION_BITS
 from lightrag_jsonl.storage.sqlite.database import FILE_NAME, SQLiteStore
 from lightrag_jsonl.testing import Request, ScriptedLLM

@@ -8,8 +8,7 @@ import pytest
 from lightrag_jsonl import Document, LightRAG
 from lightrag_jsonl.core.tokens import default_tokenizer
 from lightrag_jsonl.core.types import Chunk, Extraction, Page
-from lightrag_jsonl.indexing.chunking import chunk_pages
-from lightrag_jsonl.indexing.page_borders import divided_sentence
+from lightrag_jsonl.indexing.chunking import chunk_pages, divided_sentence
 from lightrag_jsonl.testing import ScriptedLLM
 
 RECORDS = "\n".join(

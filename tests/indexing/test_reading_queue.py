@@ -7,12 +7,14 @@ import pytest
 
 from lightrag_jsonl import Document
 from lightrag_jsonl.core.types import Chunk
-from lightrag_jsonl.indexing.incoming import IncomingDocument, incoming_document, storable
-from lightrag_jsonl.indexing.reading_queue import (
+from lightrag_jsonl.indexing.incoming import (
     AHEAD,
     FIRST_GROUP,
     LARGEST_GROUP,
+    IncomingDocument,
     ReadingQueue,
+    incoming_document,
+    storable,
 )
 from lightrag_jsonl.storage.rows import PendingDocument
 

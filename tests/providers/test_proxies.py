@@ -11,7 +11,7 @@ from typing import Self
 import pytest
 
 from lightrag_jsonl import ConfigError, LLMError, Message, OpenAILLM
-from lightrag_jsonl.providers.proxies import proxy_for
+from lightrag_jsonl.providers.connection import proxy_for
 from tests.servers import ScriptedServer, chat_reply
 
 

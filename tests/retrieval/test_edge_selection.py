@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from lightrag_jsonl.core.answers import Context
 from lightrag_jsonl.core.edges import EdgeSelection, edge_id, edge_ids
-from lightrag_jsonl.core.observer import QueryObserver
 from lightrag_jsonl.core.options import QueryParam
+from lightrag_jsonl.core.protocols import QueryObserver
 from lightrag_jsonl.core.types import JsonlResult, Record, Relation
 from lightrag_jsonl.retrieval.edge_selection import DESCRIPTION_LENGTH, resolve_selection
 from lightrag_jsonl.testing import ScriptedLLM

@@ -13,7 +13,7 @@ from lightrag_jsonl import Document, LightRAG, QueryParam
 from lightrag_jsonl.core.modes import GRAPH_MODES
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.tokens import FittedTokenizer
-from lightrag_jsonl.retrieval import ranking, walk_graph
+from lightrag_jsonl.retrieval import pagerank, ranking
 from lightrag_jsonl.retrieval.hits import Hits
 from lightrag_jsonl.storage.vector_index import Floats, Ids
 from lightrag_jsonl.testing import HashEmbedder
@@ -122,7 +122,7 @@ def without_rarity(patch: pytest.MonkeyPatch) -> None:
     def equal(mentions: Ids, chunk_count: int) -> Floats:
         return np.ones(len(mentions))
 
-    patch.setattr(walk_graph, "mention_rarity", equal)
+    patch.setattr(pagerank, "mention_rarity", equal)
 
 
 def reversed_ranking(patch: pytest.MonkeyPatch) -> None:

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from lightrag_jsonl.core.modes import MODES
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.types import Document
-from lightrag_jsonl.retrieval import pagerank, ranking, walk_graph
+from lightrag_jsonl.retrieval import pagerank, ranking
 from lightrag_jsonl.retrieval.hits import Hits
+from lightrag_jsonl.retrieval.pagerank import WalkGraph
 from lightrag_jsonl.retrieval.task import SearchQuery, SearchTask, Seeds, Subgraph
-from lightrag_jsonl.retrieval.walk_graph import WalkGraph
 from lightrag_jsonl.storage.vector_index import HALF, Floats, Ids, VectorBlock, VectorIndex
 from lightrag_jsonl.testing import HashEmbedder
 from tests.kit import entity, reading, relation
@@ -36,7 +36,7 @@ class Edges(NamedTuple):
     def built(self) -> WalkGraph:
         """As a graph to walk on."""
         cosines = np.array([cosine for *_, cosine in self.synonyms])
-        return walk_graph.connect_nodes(
+        return pagerank.connect_nodes(
             np.arange(self.entities),
             np.arange(self.chunks),
             mentions=pairs(self.mentions),
@@ -210,7 +210,7 @@ def test_common_names_weigh_less(met: Path) -> None:
         )
         for near in ([], [0.03, 0.01, 0.0], [300.0, 100.0, 0.0]):
             seeds = Seeds(named=named, lexical=Hits.of([1, 2, 3][: len(near)], near))
-            graph = walk_graph.neighborhood(task, seeds, found)
+            graph = pagerank.neighborhood(task, seeds, found)
             weights = pagerank.start_weights(task, graph, seeds)
             names, chunks = weights[:-4], weights[-4:]
             share = pagerank.NEAR_WEIGHT / (1 + pagerank.NEAR_WEIGHT) if near else 0
@@ -233,17 +233,17 @@ def test_synonyms_are_those_of_every_pair() -> None:
         vector_matrix=lambda kind, rows: index.matrix(rows),
         search_vectors=lambda kind, *more: index.search(*more),
     )
-    found, similarities = walk_graph.synonym_pairs(near, leading, ids)
+    found, similarities = pagerank.synonym_pairs(near, leading, ids)
     exact = rows @ rows.T - 2 * np.eye(60)
     exact[:, :5] = 0
     expected = {
         (min(one, other), max(one, other))
         for one in range(5, 12)
-        for other in np.lexsort((ids, -exact[one].round(5)))[: walk_graph.SYNONYMS].tolist()
+        for other in np.lexsort((ids, -exact[one].round(5)))[: pagerank.SYNONYMS].tolist()
     }
     assert [(a // 3 - 1, b // 3 - 1) for a, b in found.tolist()] == sorted(expected)
     assert np.allclose(similarities, [exact[pair] for pair in sorted(expected)], atol=1e-5)
-    assert not len(walk_graph.synonym_pairs(near, ids[20:21], ids[40:])[0])
+    assert not len(pagerank.synonym_pairs(near, ids[20:21], ids[40:])[0])
 
 
 GIVEN = [

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from lightrag_jsonl import AsyncLightRAG, ConfigError, Document, QueryParam, StorageError
-from lightrag_jsonl.retrieval import search_processes
+from lightrag_jsonl.retrieval import searching
 from tests.conftest import CHECKOUT
 from tests.kit import index
 
@@ -114,7 +114,7 @@ async def test_a_killed_process_is_replaced(
             started[1].kill()
             await asyncio.sleep(0.01)
         assert "Horten" in (await asked).prompt
-        monkeypatch.setattr(search_processes, "SEARCHING_CODE", "raise SystemExit")
+        monkeypatch.setattr(searching, "SEARCHING_CODE", "raise SystemExit")
         started[-1].kill()
         started[-1].wait()
         with pytest.raises(StorageError, match="search_processes=0"):

@@ -8,7 +8,7 @@ import pytest
 
 from lightrag_jsonl.storage.sqlite import memory
 from lightrag_jsonl.storage.sqlite.database import FILE_NAME, SQLiteStore
-from lightrag_jsonl.storage.sqlite.memory_files import FOLDER
+from lightrag_jsonl.storage.sqlite.memory import FOLDER
 from tests.storage.contract import put_sample, stored_content
 
 

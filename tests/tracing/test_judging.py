@@ -8,8 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lightrag_jsonl.tracing.checking import LabelledClaim, yardstick
+from lightrag_jsonl.tracing.cited_passages import JudgedPassage
 from lightrag_jsonl.tracing.judging import judge_claim
-from lightrag_jsonl.tracing.passages import JudgedPassage
 
 MILL = JudgedPassage(
     "# The mill\n\nThe mill at Brenn was built in 1764 by Jonas Falk. Since 12 May 1802 it has had two wheels "

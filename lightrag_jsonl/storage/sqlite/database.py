@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from lightrag_jsonl.core.errors import CorruptError, LockedError, StorageError, VersionError
 from lightrag_jsonl.storage.sqlite.dialect import SQLiteDialect
-from lightrag_jsonl.storage.sqlite.memory import SQLiteMemory
-from lightrag_jsonl.storage.sqlite.memory_files import MemoryFiles
+from lightrag_jsonl.storage.sqlite.memory import MemoryFiles, SQLiteMemory
 from lightrag_jsonl.storage.store import FORMAT, Store, schema_of
 from lightrag_jsonl.storage.tables.base import by_name, only_column
 from lightrag_jsonl.storage.tables.full_text import PARTS

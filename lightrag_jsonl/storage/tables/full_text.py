@@ -5,12 +5,15 @@ lost in a page on something else.
 """
 
 import math
+import unicodedata
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import TypeAlias
 
 from lightrag_jsonl.text.cjk import is_cjk
+from lightrag_jsonl.text.patterns import pattern_of
 from lightrag_jsonl.text.terms import index_terms, stem
 
 PART_WORDS = 200  # the words of a part
@@ -111,3 +114,36 @@ def _length_in_words(terms: Sequence[str]) -> float:
         return len(terms)
     bigrams = sum(map(is_cjk, [term[0] for term in terms]))
     return len(terms) - (1 - WORDS_PER_BIGRAM) * bigrams
+
+
+# ── a table of postings ───────────────────────────────────────────────────────
+
+LONGEST_TERM = 200  # characters; of longer ones the beginning counts, so that an index takes them
+LAST_CHARACTER = chr(0x10FFFF)
+ACCENTS = pattern_of("([A-Za-z])[\u0300-\u036f]+")
+
+
+def term_ranges(terms: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The first and the last of the stored terms that each term stands for."""
+    first_terms = []
+    last_terms = []
+    for term in terms:
+        first = stored_term(term.removesuffix(ANY_END))
+        has_any_end = term.endswith(ANY_END) and len(term) > 1
+        first_terms.append(first)
+        last_terms.append(first + LAST_CHARACTER if has_any_end else first)
+    return first_terms, last_terms
+
+
+def stored_term(term: str) -> str:
+    """A term without the accents of Latin letters, and not too long."""
+    if not term.isascii():
+        letters = ACCENTS.sub(r"\1", unicodedata.normalize("NFD", term))
+        term = unicodedata.normalize("NFC", letters)
+    return term[:LONGEST_TERM]
+
+
+def counted_parts(chunks: ChunkTexts) -> Iterator[tuple[int, Counter[str]]]:
+    """The parts of chunks, and how often each of their terms occurs."""
+    for part, terms in term_parts(chunks):
+        yield part, Counter(map(stored_term, terms))
