@@ -244,7 +244,7 @@ class ServerConnection:
     def _new_client(self) -> "openai.AsyncOpenAI":
         import openai
 
-        from lightrag_jsonl.providers.silence import PatientClient
+        from lightrag_jsonl.providers.patient_client import PatientClient
 
         key = self.api_key or ("no-key" if gets_no_key(self.url) else _from_environment(KEY))
         if not key:

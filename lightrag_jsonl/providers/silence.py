@@ -1,13 +1,10 @@
-"""One clock of silence for all calls to a server, and the HTTP client that waits by it."""
+"""One clock of silence for all calls to a server."""
 
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
-
-import httpx2
-import openai
 
 ALLOWED_SILENCE = "silence"  # among the extensions of a request: seconds
 TURNS_PER_CALL = 2  # of the calls before it, after which a server had its time for a call
@@ -76,34 +73,3 @@ class ServerSilence:
             if part is None:
                 return
             yield part
-
-
-# ── the HTTP client ───────────────────────────────────────────────────────────
-
-
-class PatientClient(openai.DefaultAsyncHttpxClient):
-    """The SDK's client, with one clock for all calls to the server in place of one for each."""
-
-    def __init__(self, silence: ServerSilence, *, proxy: str | None, **options: Any) -> None:
-        route: dict[str, Any] = {"proxy": proxy}
-        if (
-            proxy is None
-        ):  # a transport of one's own keeps the client from the environment's proxies
-            limits = openai.DEFAULT_CONNECTION_LIMITS
-            route = {"transport": httpx2.AsyncHTTPTransport(limits=limits)}
-        super().__init__(**route, **options)
-        self._silence = silence
-
-    async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
-        """The response; `TimeoutError` after so long a silence of the server."""
-        timeout = request.extensions.get("timeout", {})
-        seconds = timeout.get("read")
-        request.extensions = {
-            **request.extensions,
-            "timeout": {**timeout, "read": None},
-            ALLOWED_SILENCE: seconds,
-        }
-        async with self._silence.limit(seconds):
-            response = await super().send(request, **options)
-        self._silence.heard(is_end=False)
-        return response
