@@ -71,13 +71,15 @@ class PageBlock:
 
 
 def page_root(page: str) -> Any:
-    """The root element of a page of HTML; None for a blank page."""
+    """The root element of a page of HTML; None for a page without any element, as of comments alone."""
     import lxml.html
 
-    if not page.strip():
-        return None
     content = page.encode("utf-8", "replace")
-    return lxml.html.document_fromstring(content, parser=lxml.html.HTMLParser(encoding="utf-8"))
+    parser = lxml.html.HTMLParser(encoding="utf-8")
+    try:
+        return lxml.html.document_fromstring(content, parser=parser)
+    except lxml.etree.ParserError:
+        return None
 
 
 def page_blocks(root: Any) -> list[PageBlock]:

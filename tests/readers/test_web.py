@@ -116,8 +116,13 @@ def test_a_book_without_chapters_is_empty() -> None:
     """It says so."""
     with pytest.raises(ConfigError, match=r"a\.epub is empty"):
         read(epub({}), "a.epub")
+
+
+@pytest.mark.parametrize("page", [b"", b" \n", b"<!-- moved -->", b"<!doctype html>", b"<?php ?>"])
+def test_a_page_without_an_element_is_empty(page: bytes) -> None:
+    """Not damaged."""
     with pytest.raises(ConfigError, match=r"a\.html is empty"):
-        read(b"", "a.html")
+        read(page, "a.html")
 
 
 ARTICLE = "".join(
