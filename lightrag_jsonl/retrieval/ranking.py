@@ -38,7 +38,7 @@ from lightrag_jsonl.retrieval.hits import (
 )
 from lightrag_jsonl.retrieval.pagerank import chunk_relevance, walk_around
 from lightrag_jsonl.retrieval.passages import Passages, arrange_passages
-from lightrag_jsonl.retrieval.question_names import QuestionNames, alias_pairs, question_names
+from lightrag_jsonl.retrieval.question_names import alias_pairs, question_names
 from lightrag_jsonl.retrieval.scope import may_answer
 from lightrag_jsonl.retrieval.task import TIES, SearchResult, SearchTask, Seeds, Subgraph
 from lightrag_jsonl.storage.graph_index import distinct_rows, is_among
@@ -55,9 +55,8 @@ def find(task: SearchTask, context: Context) -> SearchResult:
     Unless relations are selected by score, more relations than `top_k` are found, to choose from.
     """
     task = with_filter(task)
-    names = question_names(task)
-    seeds = find_seeds(task, names)
-    if not may_answer(task, seeds, names):
+    seeds = find_seeds(task)
+    if not may_answer(task, seeds):
         return SearchResult(context)
     text_hits = fuse_text_hits(task, seeds)
     if not task.mode.graph:
@@ -88,14 +87,14 @@ SURE_NAME_COSINE = 0.75
 QUESTION_WEIGHT = 2.0
 
 
-def find_seeds(task: SearchTask, names: QuestionNames) -> Seeds:
+def find_seeds(task: SearchTask) -> Seeds:
     """The first hits of each kind, best first."""
     limit = max(TEXT_HITS, task.chunk_limit)
     question = task.query.vectors[:1]
     (dense,) = nearest(task, "chunk", question, limit=limit, reasons=["near the question"])
     lexical = lexical_hits(task, limit) if task.param.lexical else NO_HITS
     chunks = fuse([lexical, dense])
-    entities, named = find_entities(task, names, chunks)
+    entities, named = find_entities(task, chunks)
     relations, nearest_relation = find_relations(task, chunks)
     return Seeds(
         entities=entities,
@@ -107,15 +106,14 @@ def find_seeds(task: SearchTask, names: QuestionNames) -> Seeds:
     )
 
 
-def find_entities(
-    task: SearchTask, names: QuestionNames, chunks: Hits
-) -> tuple[Hits, dict[int, float]]:
+def find_entities(task: SearchTask, chunks: Hits) -> tuple[Hits, dict[int, float]]:
     """Entities by name and by vector: the best of each keyword, then the second of each keyword, and
     so on; without any, the names in the `chunks` near the question. And the entities that the question
     names, each with the likeness of the names.
     """
     if not task.query.low:
         return NO_HITS, {}
+    names = question_names(task)
     likeness_by_row = dict.fromkeys(names.spellings, 1.0)
     hits_by_name = [_hits_by_name(names.spellings)]
     for keyword, hits in zip(task.query.low, _near_keywords(task), strict=True):

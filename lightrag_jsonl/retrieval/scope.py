@@ -14,7 +14,7 @@ from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import Embedder, Vectors
 from lightrag_jsonl.core.user_code import embed_texts
 from lightrag_jsonl.retrieval.full_text import part_terms
-from lightrag_jsonl.retrieval.question_names import QuestionNames
+from lightrag_jsonl.retrieval.question_names import question_names
 from lightrag_jsonl.retrieval.task import SearchTask, Seeds
 from lightrag_jsonl.storage.store import Store, read
 from lightrag_jsonl.storage.tables.full_text import ANY_END
@@ -129,7 +129,7 @@ class LikenessScale:
         return self._samples[is_chinese]
 
 
-def may_answer(task: SearchTask, seeds: Seeds, names: QuestionNames) -> bool:
+def may_answer(task: SearchTask, seeds: Seeds) -> bool:
     """Whether the index may hold anything about the question; small talk ("hello") is about nothing.
 
     It may if the question asks about the whole collection, if the nearest passage reaches the
@@ -143,15 +143,18 @@ def may_answer(task: SearchTask, seeds: Seeds, names: QuestionNames) -> bool:
         return not is_small_talk(query.question)
     if seeds.dense.scores[0] >= query.likeness_floor or asks_about_everything(query.question):
         return True
-    if not all(spelling.islower() for spelling in names.spellings.values()):
-        # words in small letters are no names
-        return True
     if task.snapshot.entity_ids({name_key(keyword) for keyword in query.low}):
         return True
-    _, part_counts = task.snapshot.term_counts(part_terms(query.question))
-    if any(part_counts.values()):
+    if any(_part_counts(task, part_terms(query.question)).values()):
         return True
-    return _words_occur(task, content)
+    # to look for names takes longer than all before
+    return _words_occur(task, content) or _names_entity(task)
+
+
+def _names_entity(task: SearchTask) -> bool:
+    """Whether the name of an entity stands in the question; words in small letters are no names."""
+    spellings = question_names(task).spellings.values()
+    return not all(spelling.islower() for spelling in spellings)
 
 
 class TitleMemory:
