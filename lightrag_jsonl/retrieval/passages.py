@@ -37,10 +37,13 @@ def with_asked_dates(task: SearchTask, walked: Hits, text_hits: Hits) -> tuple[H
     A date within a text leads nowhere: many texts mention a month, and what happened in a month is often told after it.
     """
     dates = days_and_months(task.query.question)
-    rows = _rows_of_dates(task, dates) if dates else column([])
-    rows = _mentioning_asked_names(task, rows[task.inside("chunk", rows)])
+    if not dates:
+        return walked, text_hits
+    rows = _rows_of_dates(task, dates)
+    rows = rows[task.inside("chunk", rows)]
     if not len(rows):
         return walked, text_hits
+    rows = _mentioning_asked_names(task, rows)
     terms = question_terms(task.query.question)
     scores = dict(task.snapshot.search_terms(terms, len(rows), rows.tolist()))
     scores_of_rows = np.array([scores.get(row, 0.0) for row in rows.tolist()])
