@@ -91,7 +91,7 @@ class LikenessScale:
     def __init__(self, embedder: Embedder, language: str) -> None:
         self._embedder = embedder
         self._language = language
-        self._samples: dict[bool, Vectors] = {}
+        self._samples: dict[bool, tuple[Vectors, float]] = {}
 
     def applies(self, param: QueryParam) -> bool:
         """Whether questions may be out of scope; if not, whatever is asked is searched for."""
@@ -109,10 +109,8 @@ class LikenessScale:
             return None
         if self._is_lexical:
             return math.inf
-        sample = await self._sample(is_chinese=has_cjk(question))
+        sample, deviation = await self._sample(is_chinese=has_cjk(question))
         # einsum and not @: the threads of BLAS keep a processor busy while they wait.
-        cosines = np.einsum("ij,kj->ik", sample, sample)
-        deviation = cosines[~np.eye(len(sample), dtype=np.bool_)].std()
         usual = np.einsum("ij,j->i", sample, vector).mean()
         return float(usual + param.least_likeness * deviation)
 
@@ -121,11 +119,14 @@ class LikenessScale:
         """Whether the embedder's vectors only count words."""
         return bool(getattr(self._embedder, "lexical", False))
 
-    async def _sample(self, *, is_chinese: bool) -> Vectors:
-        """The vectors of the unrelated texts of one language."""
+    async def _sample(self, *, is_chinese: bool) -> tuple[Vectors, float]:
+        """The vectors of the unrelated texts of one language, and the deviation of their cosines."""
         if is_chinese not in self._samples:
             texts = UNRELATED_CHINESE if is_chinese else UNRELATED_ENGLISH
-            self._samples[is_chinese] = await embed_texts(self._embedder, texts, "passage")
+            vectors = await embed_texts(self._embedder, texts, "passage")
+            cosines = np.einsum("ij,kj->ik", vectors, vectors)
+            deviation = cosines[~np.eye(len(vectors), dtype=np.bool_)].std()
+            self._samples[is_chinese] = vectors, deviation
         return self._samples[is_chinese]
 
 
