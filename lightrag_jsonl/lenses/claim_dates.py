@@ -45,8 +45,11 @@ class ClaimDates(Lens):
         """The result with the dates; that of a document only where lines of one description have different
         dates.
         """
+        facts = result.facts
         snapshot = task.snapshot if task.part is None else task.part.snapshot
-        return _dated(snapshot, result) if snapshot.has_dates() else None
+        if not (len(facts.entities) or len(facts.relations)) or not snapshot.has_dates():
+            return None
+        return _dated(snapshot, result)
 
 
 def _dated(snapshot: Snapshot, result: SearchResult) -> SearchResult | None:
