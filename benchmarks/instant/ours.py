@@ -21,12 +21,15 @@ class Ours:
 
     def __init__(self, folder: Path, material: Material, *, search_processes: int = 0) -> None:
         replies = Replies(material, lambda rows: "\n".join(map(json.dumps, rows)))
-        embedder = _Embedder(WordVectors(material.clock))
+        # a version that is compared may know no search processes, so without any they are not named
+        processes: dict[str, Any] = {}
+        if search_processes:
+            processes["search_processes"] = search_processes
         self._rag = LightRAG(
             self.indexes(folder),
             llm=_Model(replies),
-            embedder=embedder,
-            search_processes=search_processes,
+            embedder=_Embedder(WordVectors(material.clock)),
+            **processes,
         )
 
     def indexes(self, folder: Path) -> Path | list[Path]:
