@@ -104,7 +104,7 @@ class _Package:
                 for name in sorted(self._names)
                 if name.endswith(f"/{CONTENT}")
             }
-        self.body = None
+        self.body: Any = None
         if self.root is not None:
             self.body = self.root.find(f".//{OFFICE_NAMESPACE}body")
         if self.body is None:

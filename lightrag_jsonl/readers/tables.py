@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from io import BytesIO, StringIO
 from itertools import zip_longest
+from typing import Any
 
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.types import Document
@@ -70,14 +71,17 @@ def _read_workbook(package: bytes, meter: FileMeter) -> Document:
         meter.add_pages(1)
         sheet.reset_dimensions()  # which some programs write wrongly
         filled = FilledRows(ranges.get(sheet.title, ()), meter)
-        rows: list[TableRow] = []
-        for number, row in _counted(sheet.iter_rows(), meter):
-            cells = filled.fill(number, [cell_text(cell) for cell in row])
-            rows.append(TableRow(cells, filled.has_groups))
-        paragraphs = list(described_rows(rows, meter))
+        paragraphs = list(described_rows(_filled_rows(sheet, filled, meter), meter))
         if paragraphs:
             pages.append("\n\n".join([f"# {sheet.title}", *paragraphs]))
     return Document("", pages=tuple(pages))
+
+
+def _filled_rows(sheet: Any, filled: FilledRows, meter: FileMeter) -> Iterator[TableRow]:
+    """The texts of a sheet, with the value of a merged range in each of its cells."""
+    for number, row in _counted(sheet.iter_rows(), meter):
+        cells = filled.fill(number, [cell_text(cell) for cell in row])
+        yield TableRow(cells, filled.has_groups)
 
 
 def _counted(
