@@ -111,11 +111,18 @@ def matching_files(pattern: str) -> list[Path]:
     parts = Path(pattern).parts
     root = Path(*itertools.takewhile(lambda part: not glob.has_magic(part), parts))
     paths = sorted(map(Path, glob.iglob(pattern, recursive=True)), key=natural_order)  # noqa: PTH207
-    files = [path for path in paths if path.is_file()]
-    links = [path for path in files if path.resolve() != root.resolve() / path.relative_to(root)]
-    for note in skipped_notes([SkippedFile(str(path), "it is a link") for path in links]):
+    files: list[Path] = []
+    links: list[SkippedFile] = []
+    for path in paths:
+        if not path.is_file():
+            continue
+        if path.resolve() == root.resolve() / path.relative_to(root):
+            files.append(path)
+        else:
+            links.append(SkippedFile(str(path), "it is a link"))
+    for note in skipped_notes(links):
         emit(note, err=True)
-    return [path for path in files if path not in links]
+    return files
 
 
 def full_ids(rag: LightRAG, arguments: Sequence[str], *, purge: bool = False) -> list[str]:

@@ -129,8 +129,8 @@ def _utf16_order(data: bytes) -> str:
     sample = data[: 1 << 16]
     zeros_first = sample[0::2].count(0)
     zeros_second = sample[1::2].count(0)
-    fewer, more = sorted((zeros_first, zeros_second))
-    if len(data) % 2 or more < len(sample) / 5 or fewer > more / 20:
+    smaller, larger = sorted((zeros_first, zeros_second))
+    if len(data) % 2 or larger < len(sample) / 5 or smaller > larger / 20:
         return ""
     return "utf-16-be" if zeros_first > zeros_second else "utf-16-le"
 
