@@ -115,4 +115,6 @@ def _callable_name(program: Path) -> str:
         return program.name
     path = program.absolute()
     folder = Path.cwd()
-    return f".{os.sep}{path.relative_to(folder)}" if path.is_relative_to(folder) else str(path)
+    if path.is_relative_to(folder):
+        return f".{os.sep}{path.relative_to(folder)}"
+    return str(path)

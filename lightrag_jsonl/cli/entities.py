@@ -1,7 +1,7 @@
 """`entities` and `relations`: lists, edits by hand, and merges of the names of an entity."""
 
 import getpass
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Final
 
@@ -97,18 +97,21 @@ def show_command(rag: LightRAG, name: str, limit: int) -> CommandOutput:
         )
     )
     documents = [document.title or document.name for document in chunks.documents.values()]
+    head = entity.name
+    if entity.type != UNKNOWN_TYPE:
+        head += f" ({entity.type})"
+    if entity.aliases:
+        head += f"\nalso {', '.join(entity.aliases)}"
     rows = [_neighbour_row(relation, entity.name) for relation in relations[:limit]]
-    names = entity.name if entity.type == UNKNOWN_TYPE else f"{entity.name} ({entity.type})"
-    also = f"also {', '.join(entity.aliases)}" if entity.aliases else ""
+    relation_lines = [table(rows, most_columns=ENTITY_COLUMNS), _unlisted(limit, relations)]
+    document_lines = ["documents"]
+    for title in documents:
+        document_lines.append(f"  {one_line(title, ENTITY_COLUMNS - 2)}")
     parts = [
-        "\n".join(filter(None, [names, also])),
+        head,
         wrapped(without_bullets(entity.description)),
-        "\n".join(
-            filter(None, [table(rows, most_columns=ENTITY_COLUMNS), _unlisted(limit, relations)])
-        ),
-        "\n".join(
-            ["documents", *[f"  {one_line(title, ENTITY_COLUMNS - 2)}" for title in documents]]
-        ),
+        "\n".join(filter(None, relation_lines)),
+        "\n".join(document_lines),
     ]
     value = {"entity": entity, "relations": relations, "documents": documents}
     return CommandOutput(value, "\n\n".join(filter(None, parts)))
@@ -117,14 +120,17 @@ def show_command(rag: LightRAG, name: str, limit: int) -> CommandOutput:
 def _neighbour_row(relation: Relation, name: str) -> dict[str, str]:
     """A relation seen from an end, with room for its sentence; names mentioned together have no direction."""
     words = ", ".join(relation.keywords)
-    is_source = relation.source == name
+    if relation.source == name:
+        direction = f"{words} →"
+        neighbour = relation.target
+    else:
+        direction = f"← {words}"
+        neighbour = relation.source
     if words in ("", *STATING_NOTHING):
         direction = "–"
-    else:
-        direction = f"{words} →" if is_source else f"← {words}"
     return {
         "relation": one_line(direction, NEIGHBOUR_COLUMNS),
-        "name": one_line(relation.target if is_source else relation.source, NEIGHBOUR_COLUMNS),
+        "name": one_line(neighbour, NEIGHBOUR_COLUMNS),
         "sentence": without_bullets(relation.description),
     }
 
@@ -192,7 +198,9 @@ def show_history(rag: LightRAG, name: str, limit: int) -> CommandOutput:
 def _unlisted(limit: int, items: Sequence[object]) -> str:
     """A line with the number of items above the limit; "" for none."""
     count = len(items)
-    return f"first {limit:,} of {count:,} (-n {count} for all)" if count > limit else ""
+    if count <= limit:
+        return ""
+    return f"first {limit:,} of {count:,} (-n {count} for all)"
 
 
 @index_command(
@@ -228,16 +236,15 @@ def list_conflicts(
         verdict = rag.entities.review_conflicts(conflicts)
         conflicts = verdict.contradictory
         notes.append(f"reviewed: {verdict.usage.calls} calls (estimated: {cost})")
-    rows = [
-        {
+    rows: list[dict[str, str]] = []
+    for conflict in conflicts:
+        shared_cells = {
             "subject": conflict.subject,
             "relation": conflict.predicate,
             "explained": "by time" if conflict.explained else "",
-            **{key: value for key, value in _claim_row(claim).items() if key != "to"},
         }
-        for conflict in conflicts
-        for claim in (conflict.first, conflict.second)
-    ]
+        for claim in (conflict.first, conflict.second):
+            rows.append(shared_cells | _claim_row(claim))
     columns = ("subject", "relation", "explained", "from", "statement", "document", "date")
     return CommandOutput(conflicts, table(rows, *columns) or wrapped(NO_CONFLICTS), notes=notes)
 
@@ -330,7 +337,10 @@ def list_duplicates(
         pairs = rag.entities.merge_pairs(pairs) if review else rag.entities.merge_stated()
         merged_names = [name for group in groups(pairs) for name in group[1:]]
         notes += _unmerge_notes(rag, merged_names)
-    rows = [{**asdict(pair), "evidence": [sign.detail for sign in pair.evidence]} for pair in pairs]
+    rows: list[dict[str, object]] = []
+    for pair in pairs:
+        evidence = [sign.detail for sign in pair.evidence]
+        rows.append({**asdict(pair), "evidence": evidence})
     display = table(rows, "name", "into", "score", "types", "evidence")
     return CommandOutput(pairs, display or "no possible duplicates", notes=notes)
 
@@ -374,17 +384,14 @@ def list_homonyms(rag: LightRAG, limit: int, separate: str | None) -> CommandOut
         homonyms = tuple([homonym for homonym in homonyms if homonym.name == separate])
         for homonym in homonyms:
             rag.entities.separate(homonym.name, homonym.bearers)
-            names = " ".join([f'"{separate} ({qualifier})"' for qualifier in homonym.bearers])
-            notes.append(f"to undo: lightrag-jsonl entities rejoin -w {rag.working_dir} {names}")
-    rows = [
-        {
-            "name": homonym.name,
-            "score": homonym.score,
-            "bearers": [f"{word}: {', '.join(ids)}" for word, ids in homonym.bearers.items()],
-            "evidence": [sign.detail for sign in homonym.evidence],
-        }
-        for homonym in homonyms
-    ]
+            names = [f"{separate} ({qualifier})" for qualifier in homonym.bearers]
+            notes.append(_undo_note(rag, "rejoin", names))
+    rows: list[dict[str, object]] = []
+    for homonym in homonyms:
+        bearers = [f"{word}: {', '.join(ids)}" for word, ids in homonym.bearers.items()]
+        evidence = [sign.detail for sign in homonym.evidence]
+        row = {"name": homonym.name, "score": homonym.score}
+        rows.append({**row, "bearers": bearers, "evidence": evidence})
     display = table(rows, "name", "score", "bearers", "evidence")
     return CommandOutput(homonyms, display or NO_HOMONYMS, notes=notes)
 
@@ -397,8 +404,13 @@ def rejoin_entities(rag: LightRAG, names: tuple[str, ...]) -> CommandOutput:
 
 
 def _unmerge_notes(rag: LightRAG, merged_names: Sequence[str]) -> list[str]:
-    """The command to undo a merge."""
+    """The command to undo a merge, if there was one."""
     if not merged_names:
         return []
-    names = " ".join(f'"{name}"' for name in merged_names)
-    return [f"to undo: lightrag-jsonl entities unmerge -w {rag.working_dir} {names}"]
+    return [_undo_note(rag, "unmerge", merged_names)]
+
+
+def _undo_note(rag: LightRAG, command: str, names: Iterable[str]) -> str:
+    """The command that undoes a change of these names."""
+    quoted_names = " ".join(f'"{name}"' for name in names)
+    return f"to undo: lightrag-jsonl entities {command} -w {rag.working_dir} {quoted_names}"

@@ -12,7 +12,7 @@ from lightrag_jsonl import LightRAG, NotFoundError
 from lightrag_jsonl.cli.group import CommandOutput, index_command, main
 from lightrag_jsonl.cli.options import NON_NEGATIVE, POSITIVE, TARGET, option
 from lightrag_jsonl.cli.output import cost_words, emit, in_words, one_line, table
-from lightrag_jsonl.core.answers import marked_lines
+from lightrag_jsonl.core.answers import Citation, marked_lines
 from lightrag_jsonl.core.types import TraceSummary
 from lightrag_jsonl.storage.views import StoreView
 from lightrag_jsonl.tracing import events, rdf
@@ -187,7 +187,9 @@ def event_printer(rag: LightRAG) -> Callable[[events.Event], None]:
     def print_event(event: events.Event) -> None:
         with rag.engine.store.view() as view:
             lines = list(_event_lines(event, view))
-        for line in lines[:1] if isinstance(event, events.Answered) else lines:
+        if isinstance(event, events.Answered):
+            lines = lines[:1]
+        for line in lines:
             emit(line, err=True)
 
     return print_event
@@ -202,20 +204,21 @@ def _event_lines(event: events.Event, view: StoreView) -> Iterator[str]:
     elif not isinstance(event, events.AnswerChunk):
         details = in_words(event).split("\n")
         if isinstance(event, events.SelectionMade):
-            details = [*_selection_lines(event, view)]
+            details = list(_selection_lines(event, view))
         elif isinstance(event, events.ChunksRead):
-            details = [*_reading_lines(event, view)]
+            details = list(_reading_lines(event, view))
         elif isinstance(event, events.Answered):
             details = [*event.answer.split("\n"), *_citation_lines(event, view)]
         yield f"[{event.stage}] {event.uri}"
-        yield from (f"    {line}" for line in details)
+        for line in details:
+            yield f"    {line}"
 
 
 def _reading_lines(event: events.ChunksRead, view: StoreView) -> Iterator[str]:
     reading = event.reading
     yield f"Read {len(reading.chunk_ids)} chunk(s): {cost_words(reading.usage)}"
     sources = look_up_sources(view, reading.chunk_ids)
-    yield from (f"Source: {sources.where(id)}" for id in reading.chunk_ids)
+    yield from _source_lines(sources, reading.chunk_ids)
     if reading.problem:
         yield f"Not read: {one_line(reading.problem)}"
 
@@ -231,10 +234,10 @@ def _selection_lines(event: events.SelectionMade, view: StoreView) -> Iterator[s
             yield f"Reason: {one_line(chosen.reasoning)}"
         elif chosen.score is not None:
             yield f"Score: {chosen.score:.3g}"
-        yield from (f"Source: {sources.where(id)}" for id in chosen.edge.chunk_ids)
+        yield from _source_lines(sources, chosen.edge.chunk_ids)
     if event.selected_chunks:
         yield f"Selected {len(event.selected_chunks)} chunk(s)"
-        yield from (f"Source: {sources.where(id)}" for id in event.selected_chunks)
+        yield from _source_lines(sources, event.selected_chunks)
     for line in event.rejections:
         yield f"Rejected: line {line.line}: {line.reason} {line.detail}".rstrip()
     if event.method == "llm" and not event.selected and not event.fallback:
@@ -243,30 +246,38 @@ def _selection_lines(event: events.SelectionMade, view: StoreView) -> Iterator[s
         yield f"Selected by rank: {event.selection_error or 'the model selected none'}"
 
 
+def _source_lines(sources: Sources, chunk_ids: Iterable[str]) -> Iterator[str]:
+    for id in chunk_ids:
+        yield f"Source: {sources.where(id)}"
+
+
 def _citation_lines(event: events.Answered, view: StoreView) -> Iterator[str]:
     nearest = [claim.nearest for claim in event.uncited if claim.nearest is not None]
-    sources = look_up_sources(
-        view, [citation.chunk_id for citation in [*event.citations, *nearest]]
-    )
+    quoted = [*event.citations, *nearest]
+    sources = look_up_sources(view, [citation.chunk_id for citation in quoted])
     for citation in event.citations:
         number = citation.number
-        place = sources.where(citation.chunk_id)
-        characters = f"characters {citation.start}–{citation.end}"
         item = event.prompt_numbers[number - 1]
-        yield f"[{number}] {place}, {characters} (item {item} of the prompt)"
+        yield f"[{number}] {_passage_words(citation, sources)} (item {item} of the prompt)"
     yield from marked_lines(event.answer, event.claims, event.citations)
     for claim in event.uncited:
         if claim.nearest is not None:
-            place = sources.where(claim.nearest.chunk_id)
-            span = f"characters {claim.nearest.start}–{claim.nearest.end}"
-            yield f"(≈{claim.number}) not cited; nearest: {place}, {span}"
-    yield from (f"[{number}] was cited, but not sent to the model" for number in event.invented)
+            passage = _passage_words(claim.nearest, sources)
+            yield f"(≈{claim.number}) not cited; nearest: {passage}"
+    for number in event.invented:
+        yield f"[{number}] was cited, but not sent to the model"
+
+
+def _passage_words(citation: Citation, sources: Sources) -> str:
+    place = sources.where(citation.chunk_id)
+    return f"{place}, characters {citation.start}–{citation.end}"
 
 
 def _query_table(traces: Iterable[TraceSummary]) -> str:
     rows = []
     for trace in traces:
-        started_at = f"{datetime.fromtimestamp(trace.started_at, UTC):%Y-%m-%d %H:%M:%S}"
+        time = datetime.fromtimestamp(trace.started_at, UTC)
+        started_at = f"{time:%Y-%m-%d %H:%M:%S}"
         rows.append({**asdict(trace), "started_at": started_at})
     return table(rows, "id", "status", "started_at", "mode", "question")
 

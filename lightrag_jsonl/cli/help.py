@@ -51,7 +51,8 @@ def help_command(words: tuple[str, ...]) -> CommandOutput:
     page = _command_page(words)
     if words:
         return CommandOutput(page)
-    topics = _definition_list((f"help {name}", topic["summary"]) for name, topic in TOPICS.items())
+    summaries = {f"help {name}": topic["summary"] for name, topic in TOPICS.items()}
+    topics = _definition_list(summaries.items())
     return CommandOutput(f"{page}\n\nTopics:\n{topics}")
 
 
@@ -60,7 +61,9 @@ def _command_page(names: tuple[str, ...]) -> str:
     chosen: click.Command = main
     context = click.Context(main, info_name="lightrag-jsonl", max_content_width=HELP_COLUMNS)
     for name in names:
-        subcommand = chosen.get_command(context, name) if isinstance(chosen, click.Group) else None
+        subcommand: click.Command | None = None
+        if isinstance(chosen, click.Group):
+            subcommand = chosen.get_command(context, name)
         if subcommand is None:
             topics = ", ".join(TOPICS)
             raise click.UsageError(f"no command and no topic {name}; the topics are {topics}")
@@ -96,7 +99,11 @@ def _formats_text() -> str:
 
 
 def _format_definitions(formats: Iterable[FileFormat]) -> str:
-    return _definition_list((format.names[0], " ".join(format.suffixes)) for format in formats)
+    rows: list[tuple[str, str]] = []
+    for format in formats:
+        english_name, _ = format.names
+        rows.append((english_name, " ".join(format.suffixes)))
+    return _definition_list(rows)
 
 
 def _definition_list(rows: Iterable[tuple[str, str]]) -> str:

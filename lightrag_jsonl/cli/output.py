@@ -17,7 +17,8 @@ from lightrag_jsonl.core.index_reports import FileNote, SkippedFile
 from lightrag_jsonl.core.types import Failure, Json, ModelTask
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.text.cjk import is_cjk
-from lightrag_jsonl.text.strings import counted
+from lightrag_jsonl.text.patterns import pattern_of
+from lightrag_jsonl.text.strings import counted, single_spaced
 from lightrag_jsonl.tools.prices import READING_TASKS, cost_of_tasks
 
 CELL_COLUMNS = 60  # in tables, but for the first column, which holds ids
@@ -27,6 +28,7 @@ LONGEST_LIST = 3  # items; of a longer list in a field, the number is shown
 SHOWN_REASONS = 20
 PURGED = "purged from this index earlier; --restore-purged brings it back"
 SHOWN_PATHS = 3  # of the files with one reason
+_CONTROL_CHARACTERS = pattern_of("[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # but for line ends and tabs
 
 
 def emit(words: str | bytes, *, err: bool = False) -> None:
@@ -70,10 +72,7 @@ def json_lines(values: Iterable[object]) -> bytes:
 
 def printable(text: str) -> str:
     """The text with control characters, except line ends and tabs, replaced by U+FFFD."""
-    return "".join(
-        "\ufffd" if unicodedata.category(char) == "Cc" and char not in "\n\t" else char
-        for char in text.replace("\r\n", "\n")
-    )
+    return _CONTROL_CHARACTERS.sub("\ufffd", text.replace("\r\n", "\n"))
 
 
 def in_words(value: object) -> str:
@@ -82,8 +81,11 @@ def in_words(value: object) -> str:
         return value
     plain = to_json(value)
     if isinstance(plain, dict):
-        return _field_lines(list(_distinct_lines(_fields(plain))))
-    return table(plain) if isinstance(plain, list) else _cell(plain)
+        lines = list(_distinct_lines(_fields(plain)))
+        return _field_lines(lines)
+    if isinstance(plain, list):
+        return table(plain)
+    return _cell(plain)
 
 
 def table(records: Iterable[object], *columns: str, most_columns: int | None = None) -> str:
@@ -92,14 +94,15 @@ def table(records: Iterable[object], *columns: str, most_columns: int | None = N
     In a terminal, or with `most_columns` on screen, the table is no wider, if the first column leaves room:
     empty columns are left out, long cells cut, and columns left out from the right.
     """
-    rows = [row for record in records if isinstance(row := to_json(record), dict)]
+    rows = [row for row in map(to_json, records) if isinstance(row, dict)]
     if not rows:
         return ""
     names = columns or tuple(rows[0])
     lines = [[name.replace("_", " ") for name in names]]
     for row in rows:
         cells = [one_line(_cell(row[name])) for name in names]
-        lines.append(cells[:1] + [one_line(cell, CELL_COLUMNS) for cell in cells[1:]])
+        cut_cells = [one_line(cell, CELL_COLUMNS) for cell in cells[1:]]
+        lines.append(cells[:1] + cut_cells)
     limit = most_columns or terminal_columns()
     if limit is not None:
         lines = _fitted(lines, limit)
@@ -115,10 +118,11 @@ def _fitted(lines: Sequence[list[str]], columns: int) -> list[list[str]]:
     ]
     while len(columns_of_cells) > 1:
         widths = [max(map(width, cells)) for cells in columns_of_cells]
-        excess = sum(widths) + len(GAP) * (len(columns_of_cells) - 1) - columns
-        widest = max(range(1, len(columns_of_cells)), key=widths.__getitem__)
+        gaps = len(GAP) * (len(columns_of_cells) - 1)
+        excess = sum(widths) + gaps - columns
         if excess <= 0:
             break
+        widest = max(range(1, len(columns_of_cells)), key=widths.__getitem__)
         if widths[widest] <= LEAST_COLUMNS:
             columns_of_cells.pop()
             continue
@@ -145,10 +149,10 @@ def _fields(record: Mapping[str, Json], parent: str = "") -> Iterator[tuple[str,
     number, objects in objects on separate lines.
     """
     for name, value in record.items():
-        if isinstance(value, list) and (
-            len(value) > LONGEST_LIST or isinstance([*value, 0][0], dict)
-        ):
-            value = len(value)
+        if isinstance(value, list):
+            has_objects = any(isinstance(item, dict) for item in value[:1])
+            if has_objects or len(value) > LONGEST_LIST:
+                value = len(value)
         if isinstance(value, dict):
             objects = {key: item for key, item in value.items() if isinstance(item, dict)}
             own_items = {key: item for key, item in value.items() if key not in objects}
@@ -161,14 +165,17 @@ def _fields(record: Mapping[str, Json], parent: str = "") -> Iterator[tuple[str,
 def _cell(value: Json) -> str:
     """A value on one line; of an object, only items that are not zero or empty."""
     if isinstance(value, dict):
-        return ", ".join(f"{name} {_cell(item)}" for name, item in value.items() if item)
+        items = [f"{name} {_cell(item)}" for name, item in value.items() if item]
+        return ", ".join(items)
     if isinstance(value, list):
         return ", ".join(map(_cell, value))
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:,.4g}"
-    return f"{value:,}" if isinstance(value, int) else value or ""
+    if isinstance(value, int):
+        return f"{value:,}"
+    return value or ""
 
 
 def _field_lines(rows: Sequence[Sequence[str]]) -> str:
@@ -180,19 +187,20 @@ def _field_lines(rows: Sequence[Sequence[str]]) -> str:
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> str:
-    if not rows:
-        return ""
-    widths = [max(width(row[column]) for row in rows) for column in range(len(rows[0]))]
+    widths = [max(map(width, column)) for column in zip(*rows, strict=True)]
     lines = []
     for row in rows:
-        cells = [cell + " " * (wide - width(cell)) for cell, wide in zip(row, widths, strict=True)]
+        cells: list[str] = []
+        for cell, column_width in zip(row, widths, strict=True):
+            padding = " " * (column_width - width(cell))
+            cells.append(cell + padding)
         lines.append(GAP.join(cells).rstrip())
     return "\n".join(lines)
 
 
 def one_line(text: str, limit: int | None = None) -> str:
     """The text with white space collapsed, cut to at most `limit` columns on screen."""
-    text = " ".join(text.split())
+    text = single_spaced(text)
     if limit is None or width(text) <= limit:
         return text
     while width(text) >= limit:
@@ -203,12 +211,15 @@ def one_line(text: str, limit: int | None = None) -> str:
 def width(text: str) -> int:
     """The columns a text takes on a terminal: two for a Chinese character, none for an accent."""
     visible = [char for char in text if unicodedata.category(char) not in ("Cf", "Me", "Mn")]
-    return len(visible) + sum(unicodedata.east_asian_width(char) in "WF" for char in visible)
+    wide_characters = sum(unicodedata.east_asian_width(char) in "WF" for char in visible)
+    return len(visible) + wide_characters
 
 
 def terminal_columns() -> int | None:
     """The width of the terminal at stdout; None for a file or a pipe."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    if not sys.stdout.isatty():
+        return None
+    return shutil.get_terminal_size().columns
 
 
 def wrapped(text: str, *, indent: str = "") -> str:
@@ -280,15 +291,20 @@ def shown_path(path: str) -> str:
 
 def cost_words(usage: Usage) -> str:
     """A cost in words, with the input tokens cached by a server."""
-    cached = f" ({usage.cached_tokens:,} cached)" if usage.cached_tokens else ""
-    tokens = f"{counted(usage.input_tokens, 'input tokens')}{cached}, {counted(usage.output_tokens, 'output tokens')}"
-    return f"{counted(usage.calls, 'calls')}, {tokens}"
+    calls = counted(usage.calls, "calls")
+    input_tokens = counted(usage.input_tokens, "input tokens")
+    output_tokens = counted(usage.output_tokens, "output tokens")
+    if usage.cached_tokens:
+        input_tokens += f" ({usage.cached_tokens:,} cached)"
+    return f"{calls}, {input_tokens}, {output_tokens}"
 
 
 def money_words(rag: LightRAG, usage: Usage, tasks: Collection[ModelTask] = READING_TASKS) -> str:
     """The price of a usage, after a comma; "" unless a single model of known price does the tasks."""
     cost = cost_of_tasks(usage, rag.engine.client, tasks)
-    return "" if cost is None else f", {cost.amount:,.4f} {cost.currency}"
+    if cost is None:
+        return ""
+    return f", {cost.amount:,.4f} {cost.currency}"
 
 
 def priced_words(rag: LightRAG, usage: Usage, tasks: Collection[ModelTask] = READING_TASKS) -> str:
@@ -317,14 +333,22 @@ def failure_notes(failures: Sequence[Failure], folder: object) -> Iterator[str]:
         failures_by_reason[reason].append(failure)
     groups = sorted(failures_by_reason.values(), key=len, reverse=True)
     for first, *similar in groups[:SHOWN_REASONS]:
-        where = " ".join(filter(None, (shown_path(first.document_id), first.chunk_id)))
-        further = f" (and {len(similar):,} more)" if similar else ""
-        yield f"failed: {one_line(where)}{further}: {one_line(_reason_without_path(first))}"
+        path = shown_path(first.document_id)
+        where = one_line(f"{path} {first.chunk_id or ''}")
+        reason = one_line(_reason_without_path(first))
+        yield f"failed: {where}{_and_more(len(similar))}: {reason}"
     unlisted = sum(len(group) for group in groups[SHOWN_REASONS:])
     if unlisted:
         yield f"failed: {unlisted:,} more, in the report (--json)"
     if any(failure.chunk_id for failure in failures):
         yield f"retry the failed chunks: lightrag-jsonl retry -w {folder}"
+
+
+def _and_more(count: int) -> str:
+    """How many more there are than the listed ones; "" for none."""
+    if count <= 0:
+        return ""
+    return f" (and {count:,} more)"
 
 
 def _reason_without_path(failure: Failure) -> str:
@@ -358,8 +382,9 @@ def _grouped_notes(kind: str, reasons: Sequence[tuple[str, str]]) -> Iterator[st
         paths_by_reason[reason].append(one_line(shown_path(path)))
     groups = list(paths_by_reason.items())
     for reason, paths in groups[:SHOWN_REASONS]:
-        further = f" (and {len(paths) - SHOWN_PATHS:,} more)" if len(paths) > SHOWN_PATHS else ""
-        yield f"{kind}: {', '.join(paths[:SHOWN_PATHS])}{further}: {one_line(reason)}"
+        listed = ", ".join(paths[:SHOWN_PATHS])
+        further = _and_more(len(paths) - SHOWN_PATHS)
+        yield f"{kind}: {listed}{further}: {one_line(reason)}"
     if len(groups) > SHOWN_REASONS:
         unlisted = sum(len(paths) for _, paths in groups[SHOWN_REASONS:])
         yield f"{kind}: {unlisted:,} more, in the report (--json)"

@@ -66,17 +66,18 @@ def _where(
             raise click.BadParameter(f"{condition!r} is not KEY=VALUE")
         key = match["key"].strip()
         text = match["value"]
-        values = where.setdefault(key, {}).setdefault(FILTER_OPERATORS[match["sign"]], [])
+        operator = FILTER_OPERATORS[match["sign"]]
+        values = where.setdefault(key, {}).setdefault(operator, [])
         values.append(text)
-        if key not in TEXT_FIELDS and PLAIN_VALUE.fullmatch(
-            text
-        ):  # "2024" may be a number or a text
+        is_plain = PLAIN_VALUE.fullmatch(text)
+        if is_plain and key not in TEXT_FIELDS:  # "2024" may be a number or a text
             values.append(json.loads(text))
     return where
 
 
 def _question(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> str:
-    text = " ".join(value) if value and value != ("-",) else read_stdin()
+    is_on_stdin = value in ((), ("-",))
+    text = read_stdin() if is_on_stdin else " ".join(value)
     if not text.strip():
         raise click.UsageError("the question is empty")
     return text.strip()
@@ -149,15 +150,16 @@ def query_command(rag: LightRAG, question: str, param: QueryParam, explain: bool
 
         listener = event_printer(rag)
     as_json = click.get_current_context().params["as_json"]
-    if (
-        as_json or explain or param.ask_again
-    ):  # events are printed as they happen, and not amid the answer
+    prints_events = explain or param.ask_again  # as they happen, and not amid the answer
+    if as_json or prints_events:
         answer = rag.query(question, param, explain=explain, listener=listener)
         if not as_json:
-            click.echo(wrapped(with_invented_marked(answer.text, answer.invented)), nl=False)
+            text = with_invented_marked(answer.text, answer.invented)
+            click.echo(wrapped(text), nl=False)
     else:
-        reads = reads_when_asked(rag.admin.settings()) and sys.stderr.isatty()
-        pieces = rag.stream(question, param, listener=_reading_printer() if reads else None)
+        if reads_when_asked(rag.admin.settings()) and sys.stderr.isatty():
+            listener = _reading_printer()
+        pieces = rag.stream(question, param, listener=listener)
         lines = LineWrap(terminal_columns())
         for piece in pieces:
             click.echo(printable(lines.feed(piece)), nl=False)
@@ -220,28 +222,34 @@ def _answer_notes(
     if context.empty and context.dropped != Dropped():
         yield f"note: the results exceed {param.max_total_tokens:,} tokens"
     elif context.empty and param.where:
-        yield "note: only documents that match --where were searched" + _unused_keys(
-            rag, param.where
-        )
+        unused = _unused_keys(rag, param.where)
+        yield f"note: only documents that match --where were searched{unused}"
 
 
 def _unused_keys(rag: LightRAG, where: Mapping[str, object]) -> str:
     """The keys of a filter missing from all documents, with the documents' keys."""
-    keys = TEXT_FIELDS.union(*(document.metadata for document in rag.documents()))
-    unused = ", ".join(sorted(where.keys() - keys))
-    return f"; no document has {unused}, but: {', '.join(sorted(keys))}" if unused else ""
+    keys = set(TEXT_FIELDS)
+    for document in rag.documents():
+        keys.update(document.metadata)
+    unused = where.keys() - keys
+    if not unused:
+        return ""
+    return f"; no document has {', '.join(sorted(unused))}, but: {', '.join(sorted(keys))}"
 
 
 def _context_tables(context: Context) -> str:
-    chunks = [
-        {**asdict(chunk), "document": context.documents.get(chunk.document_id)}
-        for chunk in context.chunks
-    ]
+    chunks: list[dict[str, object]] = []
+    for chunk in context.chunks:
+        title = context.documents.get(chunk.document_id)
+        chunks.append({**asdict(chunk), "document": title})
     tables = {
         "entities": table(context.entities, "score", "name", "type", "description"),
         "relations": table(context.relations, "score", "source", "keywords", "target"),
         "chunks": table(chunks, "score", "document", "page", "text"),
     }
-    parts = [f"{name}\n{rows}\n" for name, rows in tables.items() if rows] or ["no results"]
-    parts.append(in_words({"tokens": context.tokens, "over budget": asdict(context.dropped)}))
+    parts = [f"{name}\n{rows}\n" for name, rows in tables.items() if rows]
+    if not parts:
+        parts.append("no results")
+    size = {"tokens": context.tokens, "over budget": asdict(context.dropped)}
+    parts.append(in_words(size))
     return "\n".join(parts)

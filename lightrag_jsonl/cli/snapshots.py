@@ -86,8 +86,10 @@ def print_difference(
     From snapshot BEFORE to snapshot AFTER, or now: documents, entities, relations, merges of names, and claims with their dates. + is new, - is gone,
     ~ has changed. Questions are compared by what they are answered from, without a model.
     """
-    lines = [] if questions is None else questions.read_text(encoding="utf-8-sig").split("\n")
-    question_texts = [line.strip() for line in lines if line.strip()]
+    question_texts: list[str] = []
+    if questions is not None:
+        lines = questions.read_text(encoding="utf-8-sig").split("\n")
+        question_texts = [line.strip() for line in lines if line.strip()]
     difference = rag.admin.diff(before, after, index=index, questions=question_texts)
     notes: list[str] = []
     if answers and difference.estimate.calls:

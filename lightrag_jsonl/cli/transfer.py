@@ -116,7 +116,9 @@ def _costs(
             prices = f"({model}, prices: {cost.prices_from})"
             words[f"cost_{task}"] = f"{cost.amount:,.4f} {cost.currency} {prices}"
             costs.append(cost)
-    if len(costs) == len(words) > 1 and len({cost.currency for cost in costs}) == 1:
+    are_known = len(costs) == len(words)
+    currencies = {cost.currency for cost in costs}
+    if len(words) > 1 and are_known and len(currencies) == 1:
         total = sum(cost.amount for cost in costs)
         words["cost_total"] = f"{total:,.4f} {costs[0].currency}"
     return words
@@ -189,13 +191,17 @@ def run_batches(
 
 
 def _show_batch(batch: ProviderBatch) -> None:
-    progress = f"{batch.answered + batch.failed:,} of {counted(batch.total, 'requests')}"
-    click.echo(f"{batch.id}: {batch.state}, {progress}", err=True)
+    answered = batch.answered + batch.failed
+    total = counted(batch.total, "requests")
+    click.echo(f"{batch.id}: {batch.state}, {answered:,} of {total}", err=True)
 
 
 def _failed_requests(failed: Sequence[tuple[str, str]]) -> list[str]:
     """The first requests without an answer, with the reasons."""
-    return [f"{request[:16]}: {one_line(reason)}" for request, reason in failed[:MAX_NOTES]]
+    notes: list[str] = []
+    for request, reason in failed[:MAX_NOTES]:
+        notes.append(f"{request[:16]}: {one_line(reason)}")
+    return notes
 
 
 @command(

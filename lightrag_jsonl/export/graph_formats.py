@@ -84,15 +84,17 @@ def export_graph(view: StoreView, format: GraphFormat, *, language: str = "en") 
         return "".join(f"{line}\n" for line in lines)
     if format == "wiki":
         raise ConfigError("a wiki is a folder of pages, and no text; export it to a folder")
-    if format not in {*SUFFIXES.values()}:
-        raise ConfigError(f"{format!r} is not a format; supported: {', '.join(SUFFIXES.values())}")
+    formats = SUFFIXES.values()
+    if format not in formats:
+        raise ConfigError(f"{format!r} is not a format; supported: {', '.join(formats)}")
     if format == "html":
         return _web_page(_network_of(view), known_language(language))
     if format == "graphml":
         return _graphml(_network_of(view))
-    entities = [*view.entities(view.listed("entity")).values()]
-    relations = [*view.relations(view.listed("relation")).values()]
-    return WRITERS[format](entities, relations)
+    entities = view.entities(view.listed("entity"))
+    relations = view.relations(view.listed("relation"))
+    write = WRITERS[format]
+    return write(list(entities.values()), list(relations.values()))
 
 
 def _network_of(view: StoreView) -> "nx.Graph":
@@ -169,11 +171,13 @@ def _cells(fields: Mapping[str, object]) -> dict[str, Any]:
     """The values of a row. A text that a spreadsheet would run as a formula begins with an apostrophe,
     as OWASP advises ("CSV Injection").
     """
-    cells = {name: xml_value(value) for name, value in fields.items()}
-    return {
-        name: f"'{value}" if isinstance(value, str) and value.startswith(FORMULA_MARKS) else value
-        for name, value in cells.items()
-    }
+    cells: dict[str, Any] = {}
+    for name, value in fields.items():
+        cell = xml_value(value)
+        if isinstance(cell, str) and cell.startswith(FORMULA_MARKS):
+            cell = f"'{cell}"
+        cells[name] = cell
+    return cells
 
 
 def _nquads(entities: Iterable[Entity], relations: Iterable[Relation]) -> str:
@@ -190,8 +194,9 @@ def _nquads(entities: Iterable[Entity], relations: Iterable[Relation]) -> str:
                 target=relation.target,
             )
             fact = rdf.fact(edge)
-            label = (fact[1], rdf.term("rdfs:label"), rdf.literal(keyword))
-            triples += [fact, label]
+            _, predicate, _ = fact
+            triples.append(fact)
+            triples.append((predicate, rdf.term("rdfs:label"), rdf.literal(keyword)))
     return rdf.serialize({"": triples})
 
 
@@ -203,8 +208,10 @@ def _entity_triples(entity: Entity) -> list[rdf.Triple]:
     }
     pairs = [(name, rdf.literal(value)) for name, value in properties.items() if value]
     for chunk_id in entity.chunk_ids:
-        pairs.append(("prov:wasDerivedFrom", rdf.iri(rdf.source_uri("chunk", chunk_id))))
-    subject = rdf.iri(rdf.ENTITY_BASE + rdf.uri_part(name_key(entity.name)))
+        source = rdf.source_uri("chunk", chunk_id)
+        pairs.append(("prov:wasDerivedFrom", rdf.iri(source)))
+    name_in_uri = rdf.uri_part(name_key(entity.name))
+    subject = rdf.iri(rdf.ENTITY_BASE + name_in_uri)
     return [(subject, rdf.term(name), value) for name, value in pairs]
 
 
@@ -247,30 +254,26 @@ def _web_page(graph: "nx.Graph", language: str) -> str:
     """A self-contained page: the entities with most relations, drawn once."""
     from jinja2 import Environment
 
-    by_degree = sorted(graph.degree, key=lambda pair: (-pair[1], pair[0]))
-    degrees = dict(by_degree[:MOST_NODES])
-    drawn = graph.subgraph(degrees)
+    degrees = dict(graph.degree)
+    most_connected = sorted(degrees, key=lambda name: (-degrees[name], name))[:MOST_NODES]
+    drawn = graph.subgraph(most_connected)
     positions = _positions(drawn)
-    nodes = [
-        {
-            "name": name,
-            "at": positions[name],
-            "radius": round(4 + math.sqrt(degree), 1),
-            **graph.nodes[name],
-        }
-        for name, degree in degrees.items()
-    ]
-    edges = [
-        {
+    nodes: list[dict[str, Any]] = []
+    for name in most_connected:
+        radius = round(4 + math.sqrt(degrees[name]), 1)
+        circle = {"name": name, "at": positions[name], "radius": radius}
+        nodes.append({**circle, **graph.nodes[name]})
+    edges: list[dict[str, Any]] = []
+    for _, _, attributes in drawn.edges(data=True):
+        line = {
             "from": positions[attributes["source"]],
             "to": positions[attributes["target"]],
             "width": 0.6 + math.log1p(attributes["weight"]) / 2,
-            **attributes,
         }
-        for _, _, attributes in drawn.edges(data=True)
-    ]
+        edges.append({**line, **attributes})
     names = _names(nodes)
     size = _letter_size(nodes)
+    predicate_size = round(PREDICATE_SIZE * size, 1)
     title, caption, other_types = CAPTIONS[language]
     environment = Environment(autoescape=True, trim_blocks=True)
     template = resources.files(__package__).joinpath("graph_formats.html.jinja").read_text("utf-8")
@@ -285,8 +288,8 @@ def _web_page(graph: "nx.Graph", language: str) -> str:
         edges=edges,
         names=names,
         name_size=size,
-        predicates=_predicates(edges, names, size=round(PREDICATE_SIZE * size, 1)),
-        predicate_size=round(PREDICATE_SIZE * size, 1),
+        predicates=_predicates(edges, names, size=predicate_size),
+        predicate_size=predicate_size,
     )
     return sanitize(page)
 
@@ -297,7 +300,9 @@ def _positions(graph: "nx.Graph") -> dict[str, list[float]]:
 
     layout = nx.spring_layout(graph, seed=1)
     points = np.array([*layout.values()]).reshape(-1, 2)
-    ranks = 2 * points.argsort(0).argsort(0) / max(len(points) - 1, 1) - 1
+    order = points.argsort(0).argsort(0)
+    last_rank = max(len(points) - 1, 1)
+    ranks = 2 * order / last_rank - 1  # from -1 to 1, as the layout
     spread = (points + 2 * ranks) / 3 * FRAME  # even, or a far part would crowd the rest
     return dict(zip(layout, spread.round(1).tolist(), strict=True))
 
@@ -322,14 +327,26 @@ class _Label(NamedTuple):
     @classmethod
     def at(cls, x: float, y: float, text: str, *, size: float) -> "_Label":
         """The text around a place, moved into the frame; `size` is that of the letters in pixels."""
-        half_width = sum(1 if is_cjk(char) else 0.57 for char in text) * size / 2
-        room = max(FRAME[0] - half_width, 0)
-        return cls(round(min(max(x, -room), room), 1), round(y, 1), text, half_width, 1.15 * size)
+        letter_widths = sum(1 if is_cjk(char) else 0.57 for char in text)
+        half_width = letter_widths * size / 2
+        half_frame, _ = FRAME
+        room = max(half_frame - half_width, 0)
+        x_in_frame = min(max(x, -room), room)
+        return cls(
+            x=round(x_in_frame, 1),
+            y=round(y, 1),
+            text=text,
+            half_width=half_width,
+            height=1.15 * size,
+        )
 
     def overlaps(self, label: "_Label") -> bool:
         beside = abs(self.x - label.x) > self.half_width + label.half_width
         above_or_below = abs(self.y - label.y) > max(self.height, label.height)
         return not beside and not above_or_below
+
+    def is_free_of(self, labels: Iterable["_Label"]) -> bool:
+        return not any(self.overlaps(label) for label in labels)
 
     def covered(self, circles: npt.NDArray[np.float64]) -> int:
         """How many circles the text lies over; `circles` are x, y and radius, shape (n, 3)."""
@@ -342,7 +359,8 @@ class _Label(NamedTuple):
 
 def _letter_size(nodes: Sequence[object]) -> float:
     """The size of names in pixels: larger where a page has few nodes."""
-    return round(LETTER * min(max(math.sqrt(MOST_LABELS / max(len(nodes), 1)), 1), 1.6), 1)
+    growth = math.sqrt(MOST_LABELS / max(len(nodes), 1))
+    return round(LETTER * min(max(growth, 1), 1.6), 1)
 
 
 def _names(nodes: Sequence[Mapping[str, Any]]) -> list[_Label]:
@@ -353,11 +371,7 @@ def _names(nodes: Sequence[Mapping[str, Any]]) -> list[_Label]:
     size = _letter_size(nodes)
     circles = np.array([(*node["at"], node["radius"]) for node in nodes]).reshape(-1, 3)
     for node in nodes:
-        places = [
-            place
-            for place in _places_of_name(node, size)
-            if not any(place.overlaps(earlier) for earlier in labels)
-        ]
+        places = [place for place in _places_of_name(node, size) if place.is_free_of(labels)]
         if places:
             labels.append(min(places, key=lambda place: place.covered(circles)))
         if len(labels) == MOST_LABELS:
@@ -387,8 +401,11 @@ def _predicates(
     that are only mentioned together.
     """
     labels: list[_Label] = []
-    for edge in sorted(edges, key=lambda edge: (-edge["weight"], edge["source"], edge["target"])):
-        predicate = edge["keywords"].partition("; ")[0]
+    heaviest_first = sorted(
+        edges, key=lambda edge: (-edge["weight"], edge["source"], edge["target"])
+    )
+    for edge in heaviest_first:
+        predicate, _, _ = edge["keywords"].partition("; ")
         if not predicate or predicate in STATING_NOTHING:
             continue
         x, y = edge["from"]
@@ -396,6 +413,6 @@ def _predicates(
         text = f"{predicate} →" if end_x >= x else f"← {predicate}"
         label = _Label.at((x + end_x) / 2, (y + end_y) / 2 + 4, text, size=size)
         is_longer = math.dist(edge["from"], edge["to"]) > 2 * label.half_width
-        if is_longer and not any(label.overlaps(earlier) for earlier in (*names, *labels)):
+        if is_longer and label.is_free_of(names) and label.is_free_of(labels):
             labels.append(label)
     return labels[:MOST_LABELS]

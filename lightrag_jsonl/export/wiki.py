@@ -10,7 +10,7 @@ import re
 import tomllib
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -39,6 +39,7 @@ from lightrag_jsonl.text.strings import (
     digest,
     joined_lines,
     sanitize,
+    single_spaced,
 )
 from lightrag_jsonl.tracing.citations import beside_passage
 from lightrag_jsonl.tracing.cited_passages import JudgedPassage
@@ -102,15 +103,21 @@ class _Page:
 
     def add_list(self, heading: str, items: Sequence[str]) -> None:
         """A list under a heading; nothing without items."""
-        if items:
-            self.lines += [f"## {heading}", "", *[f"- {item}" for item in items], ""]
+        if not items:
+            return
+        self.lines += [f"## {heading}", ""]
+        for item in items:
+            self.lines.append(f"- {item}")
+        self.lines.append("")
 
     def mark(self, place: _Place | None) -> str:
         """The footnote mark of a place; (!) before the one of a marked sentence."""
         if place is None:
             return ""
         number = self.numbers.setdefault(place, len(self.numbers) + 1)
-        return f"{' (!)' if place.reason else ''}[^{number}]"
+        if place.reason:
+            return f" (!)[^{number}]"
+        return f"[^{number}]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +129,7 @@ class _Wiki:
     entity_mentions: Mapping[str, Sequence[MentionRow[EntityMention]]]
     relations: Sequence[tuple[Relation, Sequence[MentionRow[RelationMention]]]]
     relations_by_name: Mapping[str, Sequence[int]]
+    names_by_document: Mapping[str, Set[str]]
     chunks: Mapping[int, Chunk]
     chunks_by_id: Mapping[str, Chunk]
     context: Context
@@ -142,15 +150,18 @@ class _Wiki:
         entities = sorted(entity_rows.values(), key=lambda entity: name_key(entity.name))
         relation_rows = view.relations(view.listed("relation"))
         relation_mentions = _by_owner(view.relation_mentions())
-        relations = sorted(
-            [(relation, relation_mentions[row]) for row, relation in relation_rows.items()],
-            key=lambda pair: (-pair[0].weight, name_key(pair[0].source), name_key(pair[0].target)),
-        )
+        heaviest_first = sorted(relation_rows, key=lambda row: _relation_order(relation_rows[row]))
+        relations = [(relation_rows[row], relation_mentions[row]) for row in heaviest_first]
         relations_by_name = defaultdict[str, list[int]](list)
         for number, (relation, _) in enumerate(relations):
             relations_by_name[relation.source].append(number)
             relations_by_name[relation.target].append(number)
         entity_mentions = _by_owner(view.entity_mentions())
+        names_by_document = defaultdict[str, set[str]](set)
+        for row, entity in entity_rows.items():
+            for mention in entity_mentions[row]:
+                document_id = chunks[mention.chunk].document_id
+                names_by_document[document_id].add(entity.name)
         return cls(
             words=WIKI_WORDS[language],
             entities={entity.name: entity for entity in entities},
@@ -159,6 +170,7 @@ class _Wiki:
             },
             relations=relations,
             relations_by_name=relations_by_name,
+            names_by_document=names_by_document,
             chunks=chunks,
             chunks_by_id={chunk.id: chunk for chunk in chunks.values()},
             context=context,
@@ -180,26 +192,17 @@ class _Wiki:
     def index_page(self) -> str:
         """The list of all pages."""
         page = _Page()
-        lists = {
-            self.words["communities"]: [
-                (self.communities[number].title, path)
-                for number, path in self.community_paths.items()
-                if self.communities[number].level == 0
-            ],
-            self.words["documents"]: sorted(
-                (self.context.documents.get(id, id), path)
-                for id, path in self.document_paths.items()
-            ),
-            self.words["entities"]: [
-                (
-                    name if entity.type in ("", UNKNOWN_TYPE) else f"{name} ({entity.type})",
-                    self.entity_paths[name],
-                )
-                for name, entity in self.entities.items()
-            ],
-        }
-        for heading, links in lists.items():
-            page.add_list(heading, [_link(text, path) for text, path in links])
+        communities = self._outer_communities()
+        links = [_link(community.title, path) for community, path in communities]
+        page.add_list(self.words["communities"], links)
+        documents = [(self._title(id), path) for id, path in self.document_paths.items()]
+        links = [_link(title, path) for title, path in sorted(documents)]
+        page.add_list(self.words["documents"], links)
+        entities: list[str] = []
+        for name, entity in self.entities.items():
+            text = name if entity.type in ("", UNKNOWN_TYPE) else f"{name} ({entity.type})"
+            entities.append(_link(text, self.entity_paths[name]))
+        page.add_list(self.words["entities"], entities)
         return self._text({"okf_version": OKF_VERSION}, "", page)
 
     def entity_page(self, name: str) -> str:
@@ -211,14 +214,14 @@ class _Wiki:
         attributes: list[str] = []
         for attribute in entity.attributes:
             stating = [row for row in mentions if attribute in row.mention.attributes]
-            text = f"{attribute[0]}: {attribute[1]}"
-            attributes.append(self._with_place(text, stating or mentions, page))
+            key, value = attribute
+            attributes.append(self._with_place(f"{key}: {value}", stating or mentions, page))
         page.add_list(self.words["attributes"], attributes)
         self._add_relations(name, page)
         links = [
-            _link(self.communities[number].title, f"../{path}")
-            for number, path in self.community_paths.items()
-            if name in self.communities[number].entities and not self.communities[number].level
+            _link(community.title, f"../{path}")
+            for community, path in self._outer_communities()
+            if name in community.entities
         ]
         page.add_list(self.words["communities"], links)
         front_matter = {
@@ -261,14 +264,10 @@ class _Wiki:
 
     def document_page(self, document_id: str) -> str:
         """The page of a document: origin and entities."""
-        title = self.context.documents.get(document_id, document_id)
+        title = self._title(document_id)
         page = _Page()
-        names = [
-            name
-            for name, mentions in self.entity_mentions.items()
-            if any(self.chunks[row.chunk].document_id == document_id for row in mentions)
-        ]
-        links = [self._entity_link(name) for name in sorted(names, key=name_key)]
+        names = self.names_by_document.get(document_id, ())
+        links = [self._entity_link(name) for name in self.entities if name in names]
         page.add_list(self.words["entities"], links)
         front_matter = {
             "type": self.words["document"],
@@ -279,6 +278,16 @@ class _Wiki:
         return self._text(front_matter, title, page)
 
     # ── parts of pages ──────────────────────────────────────────────────────────
+
+    def _outer_communities(self) -> Iterator[tuple[Community, str]]:
+        """The communities that are no parts of others, with their paths."""
+        for number, path in self.community_paths.items():
+            community = self.communities[number]
+            if community.level == 0:
+                yield community, path
+
+    def _title(self, document_id: str) -> str:
+        return self.context.documents.get(document_id, document_id)
 
     def _add_relations(self, name: str, page: _Page) -> None:
         """The relations of an entity with their descriptions; mere common mentions as links alone."""
@@ -335,14 +344,20 @@ class _Wiki:
         judgement = judge_claim(sentence, passages, known_words=self.words_of_names)
         if not chunks:
             return None, judgement
+        chunk = chunks[0]
+        start = 0
+        end = len(chunk.text)
         nearest = judgement.nearest
-        chunk = chunks[nearest.passage if nearest else 0]
-        start, end = (nearest.start, nearest.end) if nearest else (0, len(chunk.text))
+        if nearest is not None:
+            chunk = chunks[nearest.passage]
+            start = nearest.start
+            end = nearest.end
+        differing = [(first - start, last - start) for first, last in judgement.instead]
         place = _Place(
             chunk_id=chunk.id,
             start=chunk.start + start,
             end=chunk.start + end,
-            differing=tuple([(first - start, last - start) for first, last in judgement.instead]),
+            differing=tuple(differing),
             reason=judgement.reason,
             is_whole=nearest is None,
         )
@@ -389,19 +404,25 @@ class _Wiki:
     def _footnote(self, place: _Place) -> str:
         """The document, the page and the characters of a place, with the sentence there."""
         chunk = self.chunks_by_id[place.chunk_id]
-        title = self.context.documents.get(chunk.document_id, chunk.document_id)
-        parts = [_link(title, f"../{self.document_paths[chunk.document_id]}")]
-        if chunk.document_id in self.context.paged:
+        document_id = chunk.document_id
+        parts = [_link(self._title(document_id), f"../{self.document_paths[document_id]}")]
+        if document_id in self.context.paged:
             parts.append(self.words["page"].format(chunk.page))
         parts.append(self.words["characters"].format(place.start, place.end))
-        quoted = chunk.text[place.start - chunk.start : place.end - chunk.start]
         if not place.is_whole:
-            excerpt = clipped_at_mark(_with_bold(quoted, place.differing), QUOTE_CHARACTERS, _BOLD)
-            ending = _BOLD if excerpt.count(_BOLD) % 2 else ""  # cut within bold words
-            parts.append(self.words["quote"].format(excerpt + ending))
+            quoted = chunk.text[place.start - chunk.start : place.end - chunk.start]
+            marked = _with_bold(quoted, place.differing)
+            excerpt = clipped_at_mark(marked, QUOTE_CHARACTERS, _BOLD)
+            if excerpt.count(_BOLD) % 2:  # cut within bold words
+                excerpt += _BOLD
+            parts.append(self.words["quote"].format(excerpt))
         if place.reason:
             parts.append(self.words["marked"].format(_escaped(place.reason)))
         return "".join(parts)
+
+
+def _relation_order(relation: Relation) -> tuple[float, str, str]:
+    return -relation.weight, name_key(relation.source), name_key(relation.target)
 
 
 def _by_owner(
@@ -421,12 +442,11 @@ def _with_bold(text: str, spans: Iterable[tuple[int, int]]) -> str:
     position = 0
     for start, end in sorted(spans):
         if position <= start < end <= len(text):
-            pieces += [
-                _escaped_piece(text[position:start]),
-                f"{_BOLD}{_escaped(text[start:end])}{_BOLD}",
-            ]
+            pieces.append(_escaped_piece(text[position:start]))
+            pieces.append(_BOLD + _escaped(text[start:end]) + _BOLD)
             position = end
-    return " ".join("".join([*pieces, _escaped_piece(text[position:])]).split())
+    pieces.append(_escaped_piece(text[position:]))
+    return single_spaced("".join(pieces))
 
 
 def _escaped_piece(text: str) -> str:
@@ -473,7 +493,8 @@ def _file_name(name: str) -> str:
 def _readable(name: str) -> str:
     """A name of limited length, without characters forbidden in files and links."""
     plain = unicodedata.normalize("NFC", _NOT_IN_FILES.sub(" ", name))
-    return " ".join(plain.split())[:NAME_CHARACTERS].strip(" .") or "-"
+    beginning = single_spaced(plain)[:NAME_CHARACTERS]
+    return beginning.strip(" .") or "-"
 
 
 def _link(text: str, path: str) -> str:
@@ -483,5 +504,10 @@ def _link(text: str, path: str) -> str:
 
 def _escaped(text: str) -> str:
     """A text on a single line, without markup for Markdown."""
-    line = joined_lines(text)
-    return _MARKDOWN.sub(lambda mark: f"{mark[0][:-1]}\\{mark[0][-1]}", line)
+    return _MARKDOWN.sub(_escaped_mark, joined_lines(text))
+
+
+def _escaped_mark(match: re.Match[str]) -> str:
+    """A mark behind a backslash; of "1." only the point is one."""
+    mark = match[0]
+    return f"{mark[:-1]}\\{mark[-1]}"

@@ -31,14 +31,16 @@ def write_wiki(folder: Path, pages: Mapping[str, str]) -> None:
     changed = [path for path in digests if _digest_of(folder / path) != digests[path]]
     _write_manifest(folder, {**dict.fromkeys(former, ""), **digests})
     for path in changed:
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        place = folder / path
+        place.parent.mkdir(parents=True, exist_ok=True)
         _replace(folder, path, pages[path])
     for path in former:
         if path not in digests:
             (folder / path).unlink(missing_ok=True)
     for part in ("entities", "communities", "documents"):
-        if (folder / part).is_dir() and not any((folder / part).iterdir()):
-            (folder / part).rmdir()
+        subfolder = folder / part
+        if subfolder.is_dir() and not any(subfolder.iterdir()):
+            subfolder.rmdir()
     _write_manifest(folder, digests)
 
 
@@ -60,7 +62,9 @@ def _replace(folder: Path, path: str, text: str) -> None:
 
 def _refuse_links(folder: Path, path: str) -> None:
     """`ConfigError` for a link in the place of a page or of a folder of pages, which leads elsewhere."""
-    for place in (folder / path, *(folder / parent for parent in Path(path).parents[:-1])):
+    places = [folder / path]
+    places += [folder / parent for parent in Path(path).parents[:-1]]
+    for place in places:
         if place.is_symlink():
             raise ConfigError(f"{place} is a symbolic link: remove it, or choose an empty folder")
 
@@ -68,20 +72,20 @@ def _refuse_links(folder: Path, path: str) -> None:
 def _former_pages(folder: Path) -> Sequence[str]:
     """The paths of the last export into a folder; only pages below the folder."""
     folder.mkdir(parents=True, exist_ok=True)
+    manifest = folder / MANIFEST
     try:
-        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        paths = [str(path) for path in manifest]
+        content = json.loads(manifest.read_text(encoding="utf-8"))
+        paths = [str(path) for path in content]
     except FileNotFoundError:
         return []
     except (ValueError, TypeError) as error:
-        raise ConfigError(
-            f"{folder / MANIFEST} is damaged; delete the folder, and export again"
-        ) from error
+        raise ConfigError(f"{manifest} is damaged; delete the folder, and export again") from error
     return [path for path in paths if _PAGE_PATH.fullmatch(path)]
 
 
 def _digest_of(path: Path) -> str | None:
     try:
-        return digest(path.read_bytes().decode("utf-8", "replace"))
+        content = path.read_bytes()
     except FileNotFoundError:
         return None
+    return digest(content.decode("utf-8", "replace"))

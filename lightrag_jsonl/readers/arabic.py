@@ -39,16 +39,15 @@ def plain_letters(text: str) -> str:
 
 def ordered_text(textpage: Any, left: float, bottom: float, right: float, top: float) -> str:
     """The text in an area of a page, with the letters of each ligature in order."""
-    letters = list(_letters_in(_placed_letters(textpage), left, bottom, right, top))
-    glyphs = [
-        [placed.letter for placed in group]
-        for _, group in groupby(letters, key=lambda placed: (placed.x, placed.y, placed.is_added))
-    ]
+    letters = _letters_in(_placed_letters(textpage), left, bottom, right, top)
+    glyphs: list[list[str]] = []
+    for _, group in groupby(letters, key=lambda placed: (placed.x, placed.y, placed.is_added)):
+        glyphs.append([placed.letter for placed in group])
     ligatures = [glyph for glyph in glyphs if len(glyph) > 1 and has_arabic("".join(glyph))]
     if not any(glyph[0] == LAM and glyph[1] in ALEFS for glyph in ligatures):
         for glyph in ligatures:
             glyph.reverse()
-    return plain_letters("".join(letter for glyph in glyphs for letter in glyph))
+    return plain_letters("".join(map("".join, glyphs)))
 
 
 def _placed_letters(textpage: Any) -> Iterator[PlacedLetter]:

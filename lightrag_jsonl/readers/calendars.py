@@ -8,7 +8,7 @@ from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.limits import FileMeter
 from lightrag_jsonl.text.patterns import pattern_of
-from lightrag_jsonl.text.strings import counted
+from lightrag_jsonl.text.strings import counted, single_spaced
 
 COMPONENTS = ("VEVENT", "VTODO", "VJOURNAL")
 _COMPONENT = pattern_of(
@@ -36,10 +36,13 @@ def read_calendar(data: bytes, meter: FileMeter) -> Document:
     items.sort(key=lambda item: _time(item.get("DTSTART")))
     paragraphs = ["; ".join(_event_parts(item)) for item in items]
     if not all(paragraphs):
-        meter.add_note(f"{counted(paragraphs.count(''), 'events')} without readable words left out")
+        unreadable = counted(paragraphs.count(""), "events")
+        meter.add_note(f"{unreadable} without readable words left out")
     text = "\n\n".join(filter(None, paragraphs))
     meter.add_characters(len(text))
-    title = next((str(calendar.get("X-WR-CALNAME", "")) for calendar in calendars), "")
+    title = ""
+    if calendars:
+        title = str(calendars[0].get("X-WR-CALNAME", ""))
     return Document(text, title=title or None)
 
 
@@ -56,13 +59,15 @@ def _readable_components(text: str, meter: FileMeter) -> Iterator[Any]:
 
 def _event_parts(item: Any) -> Iterator[str]:
     """An event as "Launch", "Start: 2026-05-06 09:00", "Location: Leith" and so on."""
-    if summary := " ".join(str(item.get("SUMMARY", "")).split()):
+    if summary := single_spaced(str(item.get("SUMMARY", ""))):
         yield summary
     for name, word in EVENT_FIELDS.items():
         values = item.get(name)
-        texts = [_event_text(value) for value in (values if isinstance(values, list) else [values])]
-        if any(texts):
-            yield f"{word}: {', '.join(filter(None, texts))}"
+        if not isinstance(values, list):
+            values = [values]
+        texts = ", ".join(filter(None, map(_event_text, values)))
+        if texts:
+            yield f"{word}: {texts}"
 
 
 def _event_text(value: Any) -> str:
@@ -72,12 +77,17 @@ def _event_text(value: Any) -> str:
         return text
     if isinstance(value, dict):  # a rule of repetition
         return "; ".join(f"{key}={_text_of_rule(parts)}" for key, parts in value.items())
-    name = value.params.get("CN") if hasattr(value, "params") else None
-    return " ".join(str(name or value).removeprefix("mailto:").split())
+    name = None
+    if hasattr(value, "params"):
+        name = value.params.get("CN")
+    person = str(name or value).removeprefix("mailto:")
+    return single_spaced(person)
 
 
 def _text_of_rule(parts: Any) -> str:
-    return ",".join(map(str, parts)) if isinstance(parts, list) else str(parts)
+    if isinstance(parts, list):
+        return ",".join(map(str, parts))
+    return str(parts)
 
 
 def _time(value: Any) -> str:
@@ -89,4 +99,6 @@ def _time(value: Any) -> str:
     if moment is None:
         return ""
     text = str(moment)
-    return text[:16] + text[19:] if hasattr(moment, "hour") else text
+    if hasattr(moment, "hour"):
+        text = text[:16] + text[19:]  # without the seconds
+    return text

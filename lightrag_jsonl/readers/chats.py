@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import PurePath
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.limits import FileMeter
@@ -53,7 +53,8 @@ class ToldMessage(NamedTuple):
 
 def conversation_files(data: bytes) -> Iterator[tuple[str, bytes]]:
     """The conversations of an export as files, by name in the export; empty for other JSON."""
-    if not any(all(mark in data for mark in marks) for marks in _MARKS_OF_COLLECTIONS):
+    is_collection = any(all(mark in data for mark in marks) for marks in _MARKS_OF_COLLECTIONS)
+    if not is_collection:
         return
     try:
         conversations = _conversations(json.loads(data))
@@ -81,21 +82,26 @@ class SlackExports:
 
     def with_names(self, data: bytes, path: PurePath) -> bytes:
         """A day of a channel as a file with the channel and the names of people; other files are unchanged."""
-        names = self._names(path.parent.parent) if _SLACK_DAY.fullmatch(path.name) else {}
+        if not _SLACK_DAY.fullmatch(path.name):
+            return data
+        channel = path.parent
+        names = self._names(channel.parent)
         messages = _json(data) if names else None
         if not _are_objects_in(messages, "ts", "type"):
             return data
-        day = {"channel": path.parent.name, "names": names, "messages": messages}
+        day = {"channel": channel.name, "names": names, "messages": messages}
         return json.dumps(day, ensure_ascii=False).encode()
 
     def _names(self, folder: PurePath) -> Mapping[str, str]:
         """The names of the people of an export by id; empty for another folder. Each list is read once."""
         if folder not in self._names_by_folder:
+            names: dict[str, str] = {}
             people = _json(self._read(folder / _SLACK_PEOPLE) or b"")
-            self._names_by_folder[folder] = {
-                str(person.get("id")): _name_in_profile(person, person.get("profile"))
-                for person in (people if _are_objects_in(people, "id", "profile") else ())
-            }
+            if _are_objects_in(people, "id", "profile"):
+                for person in people:
+                    id = str(person.get("id"))
+                    names[id] = _name_in_profile(person, person.get("profile"))
+            self._names_by_folder[folder] = names
         return self._names_by_folder[folder]
 
 
@@ -119,14 +125,15 @@ def chat_document(value: Any, meter: FileMeter) -> Document | None:
     lines: list[str] = []
     for message in messages:
         time = message.time[:16].replace("T", " ")
-        line = f"{' '.join(filter(None, (time, message.name)))}: {message.text.strip()}"
+        speaker = " ".join(filter(None, (time, message.name)))
+        line = f"{speaker}: {message.text.strip()}"
         meter.add_characters(len(line))
         lines.append(line)
     dates = [message.time[:10] for message in messages if message.time]
     people = list(dict.fromkeys(message.name for message in messages))
     return Document(
         meter.without_embedded_data("\n".join(lines)),
-        title=title.strip() or None if isinstance(title, str) else None,
+        title=_told(title) or None,
         date=max(dates, default=None),
         metadata={"people": people},
     )
@@ -161,21 +168,22 @@ def whatsapp_document(text: str) -> Document | None:
 
 def _conversations(value: Any) -> list[dict[str, Any]]:
     if isinstance(value, dict) and isinstance(value.get("chats"), dict):
-        value = value["chats"].get("list")
-        return value if _are_objects_in(value, "messages") else []
-    return (
-        value
-        if _are_objects_in(value, "mapping") or _are_objects_in(value, "chat_messages")
-        else []
-    )
+        chats = value["chats"].get("list")
+        return chats if _are_objects_in(chats, "messages") else []
+    if _are_objects_in(value, "mapping"):
+        return value
+    if _are_objects_in(value, "chat_messages"):
+        return value
+    return []
 
 
-def _are_objects_in(value: Any, *fields: str) -> bool:
+def _are_objects_in(value: Any, *fields: str) -> TypeGuard[list[dict[str, Any]]]:
     """Whether a value is a list of objects, with these fields in the first object."""
-    is_list = (
-        isinstance(value, list) and bool(value) and all(isinstance(item, dict) for item in value)
-    )
-    return is_list and all(field in value[0] for field in fields)
+    if not isinstance(value, list) or not value:
+        return False
+    if not all(isinstance(item, dict) for item in value):
+        return False
+    return all(field in value[0] for field in fields)
 
 
 def _chatgpt_messages(conversation: Mapping[str, Any]) -> Iterator[ToldMessage]:
@@ -183,22 +191,27 @@ def _chatgpt_messages(conversation: Mapping[str, Any]) -> Iterator[ToldMessage]:
     nodes = conversation["mapping"]
     way: list[Mapping[str, Any]] = []
     key = conversation.get("current_node") or next(reversed(nodes), None)
-    while (
-        isinstance(key, str) and isinstance(node := nodes.get(key), dict) and len(way) < len(nodes)
-    ):
+    for _ in nodes:  # at most: a prepared file can go around
+        node = nodes.get(key) if isinstance(key, str) else None
+        if not isinstance(node, dict):
+            break
         way.append(node)
         key = node.get("parent")
     for node in reversed(way):
         message = node.get("message")
         if not isinstance(message, dict):
             continue
-        role = str((message.get("author") or {}).get("role", ""))
-        parts = (message.get("content") or {}).get("parts") or []
+        author = message.get("author") or {}
+        content = message.get("content") or {}
+        metadata = message.get("metadata") or {}
+        role = str(author.get("role", ""))
+        parts = content.get("parts") or []
         texts = [part.get("text") if isinstance(part, dict) else part for part in parts]
         words = "\n".join([text for text in texts if isinstance(text, str)])
-        is_hidden = (message.get("metadata") or {}).get("is_visually_hidden_from_conversation")
+        is_hidden = metadata.get("is_visually_hidden_from_conversation")
         if role not in _UNSEEN_ROLES and not is_hidden:
-            yield ToldMessage(role, words, _time_of_seconds(message.get("create_time")))
+            time = _time_of_seconds(message.get("create_time"))
+            yield ToldMessage(role, words, time)
 
 
 def _claude_messages(messages: Iterable[Mapping[str, Any]]) -> Iterator[ToldMessage]:
@@ -211,7 +224,7 @@ def _claude_messages(messages: Iterable[Mapping[str, Any]]) -> Iterator[ToldMess
             if block.get("type") == "text"
         ]
         words = str(message.get("text") or "") or "\n".join(spoken)
-        files = [file for key in ("attachments", "files") for file in _objects_in(message.get(key))]
+        files = _objects_in(message.get("attachments")) + _objects_in(message.get("files"))
         names = dict.fromkeys(file.get("file_name") for file in files)
         yield ToldMessage(name, _with_files(words, names), time)
 
@@ -221,89 +234,119 @@ def _telegram_messages(messages: Iterable[Mapping[str, Any]]) -> Iterator[ToldMe
     for message in messages:
         if message.get("type") != "message":
             continue
-        text = message.get("text", "")
-        pieces = text if isinstance(text, list) else [text]
-        words = [piece.get("text", "") if isinstance(piece, dict) else piece for piece in pieces]
         name = str(message.get("from") or "?")
         writers[message.get("id")] = name
-        message_text = _with_files("".join(map(str, words)), [_telegram_file(message)])
+        text = _with_files(_telegram_words(message), [_telegram_file(message)])
         if forwarded := message.get("forwarded_from"):
-            message_text = f"(from {forwarded}) {message_text}"
-        message_text = _as_reply(message_text, writers.get(message.get("reply_to_message_id")))
-        yield ToldMessage(name, message_text, str(message.get("date", "")))
+            text = f"(from {forwarded}) {text}"
+        answered_writer = writers.get(message.get("reply_to_message_id"))
+        text = _as_reply(text, answered_writer)
+        yield ToldMessage(name, text, str(message.get("date", "")))
+
+
+def _telegram_words(message: Mapping[str, Any]) -> str:
+    """The words of a message, also of links and other marked pieces."""
+    text = message.get("text", "")
+    pieces = text if isinstance(text, list) else [text]
+    words = [piece.get("text", "") if isinstance(piece, dict) else piece for piece in pieces]
+    return "".join(map(str, words))
 
 
 def _telegram_file(message: Mapping[str, Any]) -> Any:
     """The name or the kind of what is attached to a message."""
     poll = message.get("poll")
+    if isinstance(poll, dict):
+        return poll.get("question")
     kind = "photo" if message.get("photo") else message.get("media_type")
-    return poll.get("question") if isinstance(poll, dict) else message.get("file_name") or kind
+    return message.get("file_name") or kind
 
 
 def _slack_messages(
-    messages: list[Mapping[str, Any]], names_in_export: Mapping[str, str]
+    messages: list[dict[str, Any]], names_in_export: Mapping[str, str]
 ) -> Iterator[ToldMessage]:
-    profiles = [(message.get("user"), message.get("user_profile")) for message in messages]
-    names = {
-        **{
-            str(user): _name_in_profile({"id": user}, profile)
-            for user, profile in profiles
-            if profile
-        },
-        **names_in_export,
-    }
-
-    def words_of(match: re.Match[str]) -> str:
-        if match["kind"] == "@":
-            return "@" + names.get(match["target"], match["words"] or match["target"])
-        return match["kind"] + (match["words"] or match["target"])
+    names: dict[str, str] = {}
+    for message in messages:
+        user = message.get("user")
+        profile = message.get("user_profile")
+        if profile:
+            names[str(user)] = _name_in_profile({"id": user}, profile)
+    names.update(names_in_export)
 
     writers: dict[Any, str] = {}
     for message in messages:
         if message.get("type") != "message" or message.get("subtype") in _UNTOLD_KINDS:
             continue
-        user = str(message.get("user") or message.get("bot_id") or "?")
-        bot = message.get("bot_profile")
-        program = message.get("username") or (bot.get("name") if isinstance(bot, dict) else None)
-        name = names.get(user, str(program or user))
-        writers.setdefault(message.get("ts"), name)
-        text = str(message.get("text") or "") or "\n".join(_slack_texts(message.get("blocks")))
-        for card in _objects_in(message.get("attachments")):  # of links and of programs
-            words = [card.get("title"), card.get("text") or card.get("fallback")]
-            text = "\n".join(filter(None, [text, *map(_told, words)]))
-        text = _SLACK_MARK.sub(words_of, text)
-        plain = text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
-        files = [
-            file.get("title") or file.get("name") for file in _objects_in(message.get("files"))
-        ]
-        is_reply = message.get("thread_ts") != message.get("ts")
-        message_text = _with_files(plain, files)
-        if is_reply:
-            message_text = _as_reply(message_text, writers.get(message.get("thread_ts")))
-        yield ToldMessage(name, message_text, _time_of_seconds(message.get("ts")))
+        name = _slack_writer(message, names)
+        seconds = message.get("ts")
+        thread = message.get("thread_ts")
+        writers.setdefault(seconds, name)
+        files = _objects_in(message.get("files"))
+        file_names = [file.get("title") or file.get("name") for file in files]
+        text = _with_files(_slack_text(message, names), file_names)
+        if thread != seconds:
+            text = _as_reply(text, writers.get(thread))
+        yield ToldMessage(name, text, _time_of_seconds(seconds))
+
+
+def _slack_writer(message: Mapping[str, Any], names: Mapping[str, str]) -> str:
+    """The name of a person, or of a program without an account."""
+    user = str(message.get("user") or message.get("bot_id") or "?")
+    if user in names:
+        return names[user]
+    program = message.get("username")
+    bot = message.get("bot_profile")
+    if not program and isinstance(bot, dict):
+        program = bot.get("name")
+    return str(program or user)
+
+
+def _slack_text(message: Mapping[str, Any], names: Mapping[str, str]) -> str:
+    """The words of a message and of its cards, with people and channels by name."""
+    texts = [str(message.get("text") or "") or "\n".join(_slack_texts(message.get("blocks")))]
+    for card in _objects_in(message.get("attachments")):  # of links and of programs
+        texts.append(_told(card.get("title")))
+        texts.append(_told(card.get("text") or card.get("fallback")))
+
+    def words_of(match: re.Match[str]) -> str:
+        words = match["words"] or match["target"]
+        if match["kind"] == "@":
+            words = names.get(match["target"], words)
+        return match["kind"] + words
+
+    text = _SLACK_MARK.sub(words_of, "\n".join(filter(None, texts)))
+    return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 
 
 def _slack_texts(blocks: Any) -> Iterator[str]:
     """The texts in the blocks of a message without a text of its own."""
     for block in _objects_in(blocks):
         text = block.get("text")
+        if isinstance(text, dict):
+            yield from _slack_texts([text])
+            continue
         if isinstance(text, str):
             yield text
-        yield from _slack_texts([text] if isinstance(text, dict) else block.get("elements"))
+        yield from _slack_texts(block.get("elements"))
 
 
 def _name_in_profile(person: Mapping[str, Any], profile: Any) -> str:
-    profile = profile if isinstance(profile, dict) else {}
-    names = (
-        *(profile.get("real_name"), profile.get("display_name"), person.get("real_name")),
-        *(person.get("name"), person.get("id")),
+    if not isinstance(profile, dict):
+        profile = {}
+    name = (
+        profile.get("real_name")
+        or profile.get("display_name")
+        or person.get("real_name")
+        or person.get("name")
+        or person.get("id")
+        or "?"
     )
-    return str(next(filter(None, names), "?"))
+    return str(name)
 
 
 def _objects_in(value: Any) -> list[Mapping[str, Any]]:
-    items = value if isinstance(value, list) else []
-    return [item for item in items if isinstance(item, dict)]
+    if not isinstance(value, list):
+        return []
+    return [item for item in value if isinstance(item, dict)]
 
 
 def _told(value: Any) -> str:

@@ -7,6 +7,7 @@ from lightrag_jsonl.readers.limits import FileMeter
 from lightrag_jsonl.readers.markdown import markdown_table
 from lightrag_jsonl.readers.number_formats import number_text
 from lightrag_jsonl.readers.xml_elements import xml_root
+from lightrag_jsonl.text.strings import single_spaced
 
 CHART = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
 DIAGRAM = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}"
@@ -21,22 +22,31 @@ def drawing_text(element: Any, part: Any, meter: FileMeter) -> str:
     if chart is not None:
         return _chart_text(chart, meter)
     diagram = _related_root(element.find(f".//{DIAGRAM}relIds"), "dm", part)
-    return "" if diagram is None else _diagram_text(diagram)
+    if diagram is not None:
+        return _diagram_text(diagram)
+    return ""
 
 
 def _related_root(reference: Any, attribute: str, part: Any) -> Any | None:
     """The root of the part named by an element's reference; None for a missing part or no XML."""
-    part_id = None if reference is None else reference.get(f"{RELATIONSHIP}{attribute}")
-    if part_id is None or part_id not in part.rels or part.rels[part_id].is_external:
+    if reference is None:
         return None
-    return xml_root(part.rels[part_id].target_part.blob)
+    part_id = reference.get(f"{RELATIONSHIP}{attribute}")
+    if part_id not in part.rels:
+        return None
+    relation = part.rels[part_id]
+    if relation.is_external:
+        return None
+    return xml_root(relation.target_part.blob)
 
 
 def _chart_text(chart: Any, meter: FileMeter) -> str:
     """The title of a chart, and a table of categories and series for each plot."""
+    blocks: list[str] = []
     title = chart.find(f"{CHART}chart/{CHART}title")
-    text = "" if title is None else "".join(title.itertext(f"{DRAWING}t", f"{CHART}v"))
-    blocks = [" ".join(text.split())]
+    if title is not None:
+        text = "".join(title.itertext(f"{DRAWING}t", f"{CHART}v"))
+        blocks.append(single_spaced(text))
     for plot in chart.iterfind(f".//{CHART}plotArea/*"):
         series = plot.findall(f"{CHART}ser")
         if series:
@@ -60,20 +70,20 @@ def _points(series: Any, names: tuple[str, ...], meter: FileMeter) -> list[str]:
     texts: dict[int, str] = {}
     for name in names:
         for cache in series.iterfind(f"{CHART}{name}//{CHART}pt/.."):
+            is_text = cache.tag == f"{CHART}strCache"
             format = cache.findtext(f"{CHART}formatCode") or "General"
             for point in cache.iterfind(f"{CHART}pt"):
                 index = point.get("idx", "")
                 if index.isdecimal() and int(index) < LARGEST_INDEX:
                     value = point.findtext(f"{CHART}v") or ""
-                    texts.setdefault(int(index), _value_text(value, format, cache))
+                    text = value if is_text else _formatted_value(value, format)
+                    texts.setdefault(int(index), text)
     length = max(texts, default=-1) + 1
     meter.add_cells(length)
     return [texts.get(index, "") for index in range(length)]
 
 
-def _value_text(value: str, format: str, cache: Any) -> str:
-    if cache.tag == f"{CHART}strCache":
-        return value
+def _formatted_value(value: str, format: str) -> str:
     try:
         return number_text(float(value), format)
     except (ValueError, OverflowError):
@@ -82,14 +92,16 @@ def _value_text(value: str, format: str, cache: Any) -> str:
 
 def _first_text(element: Any) -> str:
     """The text of the first value in an element."""
-    value = None if element is None else element.find(f".//{CHART}v")
-    return "" if value is None else value.text or ""
+    if element is None:
+        return ""
+    return element.findtext(f".//{CHART}v") or ""
 
 
 def _diagram_text(diagram: Any) -> str:
     """The texts of a diagram, each on a line."""
-    texts = [
-        "".join(text.text or "" for text in point.iter(f"{DRAWING}t"))
-        for point in diagram.iter(f"{DIAGRAM}pt")
-    ]
-    return "\n".join(filter(str.strip, texts))
+    lines: list[str] = []
+    for point in diagram.iter(f"{DIAGRAM}pt"):
+        line = "".join(text.text or "" for text in point.iter(f"{DRAWING}t"))
+        if line.strip():
+            lines.append(line)
+    return "\n".join(lines)

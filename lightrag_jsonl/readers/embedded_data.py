@@ -3,6 +3,7 @@
 import re
 
 from lightrag_jsonl.text.patterns import pattern_of
+from lightrag_jsonl.text.strings import single_spaced
 
 SHORTEST_BLOCK = 256  # characters; digests and tokens are shorter
 SHORTEST_PICTURE = 1_000  # characters of SVG
@@ -76,16 +77,18 @@ def _text_of_encoded(match: re.Match[str]) -> str:
 def _text_of_hexadecimal(match: re.Match[str]) -> str:
     """Empty for hexadecimal data; a short block, or a block of decimal numbers, is unchanged."""
     digits = "".join(_HEX_NUMBER.findall(match[0]))
+    if len(digits) < SHORTEST_BLOCK:
+        return match[0]
     letters = sum(map(str.isalpha, digits))
     is_mixed = FEWEST_HEX_SIGNS * len(digits) <= letters <= (1 - FEWEST_HEX_SIGNS) * len(digits)
-    return "" if len(digits) >= SHORTEST_BLOCK and is_mixed else match[0]
+    return "" if is_mixed else match[0]
 
 
 def _words_of_picture(match: re.Match[str]) -> str:
     """The words in a long picture; a short picture, as in a manual, is unchanged."""
     if len(match[0]) < SHORTEST_PICTURE:
         return match[0]
-    return " ".join(" ".join(_SVG_WORDS.findall(match[0])).split())
+    return single_spaced(" ".join(_SVG_WORDS.findall(match[0])))
 
 
 def _text_of_block(match: re.Match[str]) -> str:
@@ -95,9 +98,9 @@ def _text_of_block(match: re.Match[str]) -> str:
     widths = {len(line) for line in lines[:-1]}
     if len(data) < SHORTEST_BLOCK or len(widths) > 1:
         return match[0]
-    capitals = sum(letter.isupper() for letter in data)
-    small_letters = sum(letter.islower() for letter in data)
-    digits = sum(letter.isdigit() for letter in data)
+    capitals = sum(map(str.isupper, data))
+    small_letters = sum(map(str.islower, data))
+    digits = sum(map(str.isdigit, data))
     is_mixed = (
         min(capitals, small_letters) >= FEWEST_LETTERS * len(data)
         and digits >= FEWEST_DIGITS * len(data)

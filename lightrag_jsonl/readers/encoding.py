@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.text.patterns import pattern_of
+from lightrag_jsonl.text.strings import counted
 
 OTHER_FORMATS = (b"%PDF-", b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"{\\rtf", b"\x1f\x8b")
 # Encodings of texts without a declaration: those of the web, and those of DOS for Cyrillic.
@@ -77,20 +78,17 @@ def decode_text(data: bytes, name: str = "the file", *, declared: str = "") -> D
     if wrong:
         line = text.count("\n", 0, text.index("\ufffd")) + 1
         damage.append(
-            f"{_number_of(wrong, 'character')} cannot be decoded as {encoding} (the first in line {line:,})"
+            f"{counted(wrong, 'characters')} cannot be decoded as {encoding} (the first in line {line:,})"
         )
     text = text.replace("\x0b", " ")  # a line break of Word
     controls = len(_CONTROLS.findall(text))
-    if controls > max(min(8, len(text) / 4), MOST_CONTROLS * len(text)):
+    few_controls = min(8, len(text) / 4)
+    if controls > max(few_controls, MOST_CONTROLS * len(text)):
         raise ConfigError(f"{name} is not a text file: convert it to text, .pdf or .docx")
     if controls:
         text = _CONTROLS.sub("", text)
-        damage.append(f"{_number_of(controls, 'control character')} left out")
+        damage.append(f"{counted(controls, 'control characters')} left out")
     return DecodedText(text, encoding, "; ".join(damage))
-
-
-def _number_of(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def _decoded_by_mark(data: bytes) -> tuple[str, str] | None:
@@ -131,9 +129,8 @@ def _utf16_order(data: bytes) -> str:
     sample = data[: 1 << 16]
     zeros_first = sample[0::2].count(0)
     zeros_second = sample[1::2].count(0)
-    if len(data) % 2 or max(zeros_first, zeros_second) < len(sample) / 5:
-        return ""
-    if min(zeros_first, zeros_second) > max(zeros_first, zeros_second) / 20:
+    smaller, larger = sorted((zeros_first, zeros_second))
+    if len(data) % 2 or larger < len(sample) / 5 or smaller > larger / 20:
         return ""
     return "utf-16-be" if zeros_first > zeros_second else "utf-16-le"
 
@@ -160,7 +157,9 @@ def _fits(data: bytes, encoding: str) -> bool:
 
 def _composed(text: str, encoding: str) -> str:
     """The text with Vietnamese letters and their tones made one, which are two in Windows-1258."""
-    return unicodedata.normalize("NFC", text) if encoding.lower().endswith("1258") else text
+    if encoding.lower().endswith("1258"):
+        return unicodedata.normalize("NFC", text)
+    return text
 
 
 def _detected_encoding(data: bytes) -> str:
@@ -172,8 +171,11 @@ def _detected_encoding(data: bytes) -> str:
     candidates = detect_all(data, ignore_threshold=True, include_encodings=DETECTED_ENCODINGS)
     likelihoods: dict[str, float] = {}
     for candidate in candidates:
-        likelihoods.setdefault((candidate["encoding"] or WESTERN).lower(), candidate["confidence"])
+        name = candidate["encoding"] or WESTERN
+        likelihoods.setdefault(name.lower(), candidate["confidence"])
     least = USUAL_SHARE * max(likelihoods.values(), default=0.0)
-    usual = [name for name in USUAL_ENCODINGS if likelihoods.get(name, 0.0) >= least]
-    best = usual[0] if usual else max(likelihoods, key=lambda name: likelihoods[name])
-    return ENCODINGS_BY_LABEL.get(best, best)
+    for usual_encoding in USUAL_ENCODINGS:
+        if likelihoods.get(usual_encoding, 0.0) >= least:
+            return ENCODINGS_BY_LABEL.get(usual_encoding, usual_encoding)
+    likeliest = max(likelihoods, key=lambda name: likelihoods[name])
+    return ENCODINGS_BY_LABEL.get(likeliest, likeliest)

@@ -119,8 +119,14 @@ ARCHIVES = frozenset((".tar", ".tgz", ".tbz2", ".txz", ".7z", ".rar", ".bz2", ".
 
 def file_suffix(path: PurePath) -> str:
     """The suffix of a file's format, in lower case; .pdf for `a.pdf.gz`."""
-    name = path.with_suffix("") if path.suffix.lower() == ".gz" else path
-    return name.suffix.lower()
+    return _unpacked_path(path).suffix.lower()
+
+
+def _unpacked_path(path: PurePath) -> PurePath:
+    """The path of a file without the ending .gz."""
+    if path.suffix.lower() == ".gz":
+        return path.with_suffix("")
+    return path
 
 
 def is_read_here(path: PurePath, readers: Readers | None = None) -> bool:
@@ -194,10 +200,11 @@ def read_file(
     has_text = any(map(str.strip, document.pages or (document.text,)))
     if not (has_text or document.pictures):
         raise ConfigError(NO_TEXT.format(path))
-    name = path.with_suffix("") if path.suffix.lower() == ".gz" else path
+    name = _unpacked_path(path)
     is_code = READERS.get(suffix) in (read_python, read_source)
-    title = document.title or (name.name if is_code else name.stem)
-    return FileContent(replace(document, title=title), tuple(meter.notes))
+    file_title = name.name if is_code else name.stem
+    titled = replace(document, title=document.title or file_title)
+    return FileContent(titled, tuple(meter.notes))
 
 
 def decompressed(data: bytes, path: PurePath) -> bytes:
@@ -207,4 +214,6 @@ def decompressed(data: bytes, path: PurePath) -> bytes:
     """
     if file_suffix(path) in ARCHIVES:
         raise ConfigError("is an archive: unpack it, and insert the folder")
-    return gunzip(data) if path.suffix.lower() == ".gz" else data
+    if path.suffix.lower() == ".gz":
+        return gunzip(data)
+    return data

@@ -28,12 +28,16 @@ def _formula_part(element: Any, name: str) -> str:
 
 def _grouped(text: str) -> str:
     """The text, in brackets if there are several terms."""
+    if FORMULA_OPERATORS.isdisjoint(text[1:]):
+        return text
     is_closed = text.startswith("(") and text.find(")") == len(text) - 1
-    return f"({text})" if FORMULA_OPERATORS.intersection(text[1:]) and not is_closed else text
+    return text if is_closed else f"({text})"
 
 
 def _fraction(element: Any) -> str:
-    return f"{_grouped(_formula_part(element, 'num'))}/{_grouped(_formula_part(element, 'den'))}"
+    numerator = _grouped(_formula_part(element, "num"))
+    denominator = _grouped(_formula_part(element, "den"))
+    return f"{numerator}/{denominator}"
 
 
 def _scripts(element: Any) -> str:
@@ -42,27 +46,36 @@ def _scripts(element: Any) -> str:
 
 
 def _low_and_high(element: Any) -> str:
-    low = _formula_part(element, "sub")
-    high = _formula_part(element, "sup")
-    return (f"_{_grouped(low)}" if low else "") + (f"^{_grouped(high)}" if high else "")
+    """The subscript and the superscript of an element, if any: _1^2."""
+    text = ""
+    if low := _formula_part(element, "sub"):
+        text += f"_{_grouped(low)}"
+    if high := _formula_part(element, "sup"):
+        text += f"^{_grouped(high)}"
+    return text
 
 
 def _root(element: Any) -> str:
     degree = _formula_part(element, "deg")
     radicand = _formula_part(element, "e")
-    return f"root({degree}, {radicand})" if degree else f"sqrt({radicand})"
+    if degree:
+        return f"root({degree}, {radicand})"
+    return f"sqrt({radicand})"
 
 
 def _large_operator(element: Any) -> str:
     """A sum or an integral with limits: ∑_(i=1)^n x."""
     sign = _property(element, "chr", "∫")
-    return f"{sign}{_low_and_high(element)} {_formula_part(element, 'e')}"
+    limits = _low_and_high(element)
+    term = _formula_part(element, "e")
+    return f"{sign}{limits} {term}"
 
 
 def _brackets(element: Any) -> str:
-    parts = [formula_text(child) for child in element if local_name(child) == "e"]
-    inner = _property(element, "sepChr", "|").join(parts)
-    return f"{_property(element, 'begChr', '(')}{inner}{_property(element, 'endChr', ')')}"
+    opening = _property(element, "begChr", "(")
+    separator = _property(element, "sepChr", "|")
+    closing = _property(element, "endChr", ")")
+    return opening + separator.join(_formula_terms(element)) + closing
 
 
 def _function(element: Any) -> str:
@@ -75,14 +88,20 @@ def _matrix(element: Any) -> str:
 
 
 def _equations(element: Any) -> str:
-    return "; ".join(formula_text(child) for child in element if local_name(child) == "e")
+    return "; ".join(_formula_terms(element))
+
+
+def _formula_terms(element: Any) -> list[str]:
+    """The texts of the terms in brackets, or of the lines of a system."""
+    return [formula_text(child) for child in element if local_name(child) == "e"]
 
 
 def _property(element: Any, name: str, default: str) -> str:
     """A sign named in the properties of a part; "" for no sign."""
     for child in element.iter():
         if local_name(child) == name:
-            return next((value for key, value in child.attrib.items() if key.endswith("}val")), "")
+            signs = (sign for key, sign in child.attrib.items() if key.endswith("}val"))
+            return next(signs, "")
         if local_name(child) == "e":
             break
     return default

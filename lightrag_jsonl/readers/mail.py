@@ -14,6 +14,7 @@ from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.limits import FileMeter
 from lightrag_jsonl.readers.web import declared_encoding, html_text, read_html
+from lightrag_jsonl.text.strings import single_spaced
 
 DEEPEST_MESSAGE = 10  # of messages that are attached to each other
 ADDRESS_FIELDS = ("From", "To", "Cc")
@@ -62,26 +63,29 @@ def read_outlook_mail(data: bytes, meter: FileMeter) -> Document:
     except (OSError, ValueError) as error:
         raise ConfigError("is not a message of Outlook") from error
     recipients = [recipient.name or recipient.email_address for recipient in message.recipients]
-    people = {"From": message.sender or "", "To": ", ".join(filter(None, recipients))}
-    subject = " ".join((message.subject or "").split())
+    addressees = ", ".join(filter(None, recipients))
+    people = {"From": message.sender or "", "To": addressees}
+    subject = single_spaced(message.subject)
     body = (message.body or "").replace("\r\n", "\n").strip()
     if not body and message.html_body:
         body = html_text(message.html_body)
     names = [attachment.file_name or "" for attachment in message.attachments]
     text = _with_head({**people, "Subject": subject}, [body], names)
     meter.add_characters(len(text))
-    date = message.sent_date.date().isoformat() if message.sent_date else None
+    time = message.sent_date
+    date = time.date().isoformat() if time else None
     metadata = {name.lower(): person for name, person in people.items() if person}
     return Document(text, title=subject or None, date=date, metadata=metadata)
 
 
 def read_web_archive(data: bytes, meter: FileMeter) -> Document:
     """The main text of a page saved by a browser in a single file (.mht)."""
-    for part in parsed_message(data.lstrip()).walk():
+    message = parsed_message(data.lstrip())
+    for part in message.walk():
         content = part.get_payload(decode=True)
         if part.get_content_type() in PAGE_TYPES and isinstance(content, bytes):
-            charset = str(part.get_param("charset") or declared_encoding(content))
-            return read_html(meter.decode(content, declared=charset).encode("utf-8"), meter)
+            page = _decoded_part(part, content, meter)
+            return read_html(page.encode("utf-8"), meter)
     raise ConfigError("holds no page of HTML")
 
 
@@ -92,7 +96,9 @@ def mailbox_files(data: bytes) -> Iterator[tuple[str, bytes]]:
         raise ConfigError(
             "is not a mailbox: it does not begin with a line such as From ada@example.org"
         )
-    for number, (start, end) in enumerate(zip(starts, [*starts[1:], len(data)], strict=True), 1):
+    ends = [*starts[1:], len(data)]
+    spans = zip(starts, ends, strict=True)
+    for number, (start, end) in enumerate(spans, 1):
         _, _, message = data[start:end].partition(b"\n")
         if message.strip():
             yield f"{number}.eml", _QUOTED_FROM.sub(b"From ", message)
@@ -105,9 +111,11 @@ def _begins_message(line: re.Match[bytes]) -> bool:
     sender_and_time = line["sender_and_time"]
     if _TIME_AND_YEAR.search(sender_and_time):
         return True
-    before = line.string[max(0, line.start() - 4) : line.start()]
-    is_apart = not before or before.endswith(_BLANK_LINES)
-    return is_apart and (b"@" in sender_and_time or len(sender_and_time.split()) < 2)
+    start = line.start()
+    before = line.string[max(0, start - 4) : start]
+    if before and not before.endswith(_BLANK_LINES):
+        return False
+    return b"@" in sender_and_time or len(sender_and_time.split()) < 2
 
 
 def parsed_message(data: bytes) -> EmailMessage:
@@ -138,16 +146,22 @@ def _message_text(message: EmailMessage, meter: FileMeter, *, depth: int) -> str
 def _with_head(head: Mapping[str, str], texts: Iterable[str], files: Iterable[str]) -> str:
     """Texts below the lines of a head, and above the names of files."""
     lines = [f"{name}: {text}" for name, text in head.items() if text]
+    paragraphs = ["\n".join(lines), *texts]
     names = ", ".join(filter(None, files))
-    attached = f"Attachments: {names}" if names else ""
-    return "\n\n".join(filter(None, ["\n".join(lines), *texts, attached]))
+    if names:
+        paragraphs.append(f"Attachments: {names}")
+    return "\n\n".join(filter(None, paragraphs))
 
 
 def _people(message: EmailMessage) -> dict[str, str]:
-    fields = {name: text for name in ADDRESS_FIELDS if (text := _header(message, name))}
+    fields: dict[str, str] = {}
+    for name in ADDRESS_FIELDS:
+        if address := _header(message, name):
+            fields[name] = address
     for name, text in message.raw_items():
         field = name.title()
-        if field in fields and (person := _NAME_BEHIND.fullmatch(" ".join(text.split()))):
+        person = _NAME_BEHIND.fullmatch(single_spaced(text))
+        if field in fields and person:
             name_in_words = make_header(decode_header(person["name"]))
             fields[field] = f"{name_in_words} <{person['address']}>"
     return fields
@@ -171,19 +185,19 @@ def _part_texts(part: MIMEPart, meter: FileMeter, depth: int) -> Iterator[str]:
     elif part.is_multipart():
         for piece in _mail_parts(part):
             yield from _part_texts(piece, meter, depth)
-    elif not _attachment_name(part):
-        text = _mime_part_text(part, meter) if part.get_content_maintype() == "text" else ""
-        yield html_text(text).strip() if text and kind == "text/html" else text.strip()
+    elif not _attachment_name(part) and part.get_content_maintype() == "text":
+        text = _mime_part_text(part, meter)
+        if text and kind == "text/html":
+            text = html_text(text)
+        yield text.strip()
 
 
 def _mail_parts(part: MIMEPart) -> list[EmailMessage]:
     """The nested parts of a part, without malformed parts."""
     payload = part.get_payload()
-    return (
-        [piece for piece in payload if isinstance(piece, EmailMessage)]
-        if isinstance(payload, list)
-        else []
-    )
+    if not isinstance(payload, list):
+        return []
+    return [piece for piece in payload if isinstance(piece, EmailMessage)]
 
 
 def _leaves(part: MIMEPart) -> Iterator[MIMEPart]:
@@ -200,7 +214,7 @@ def _leaves(part: MIMEPart) -> Iterator[MIMEPart]:
 def _header(message: EmailMessage, name: str) -> str:
     """The decoded text of a header; "" for a missing or malformed header."""
     try:
-        return " ".join(str(message.get(name, "")).split())
+        return single_spaced(str(message.get(name, "")))
     except (
         ValueError,
         LookupError,
@@ -212,9 +226,10 @@ def _header(message: EmailMessage, name: str) -> str:
 
 def _mail_date(message: EmailMessage) -> str | None:
     try:
-        return parsedate_to_datetime(_header(message, "Date")).date().isoformat()
+        time = parsedate_to_datetime(_header(message, "Date"))
     except (ValueError, TypeError):
         return None
+    return time.date().isoformat()
 
 
 def _attachment_name(part: MIMEPart) -> str:
@@ -225,13 +240,18 @@ def _attachment_name(part: MIMEPart) -> str:
         name = part.get_filename()
     except (ValueError, LookupError):
         name = None
-    return " ".join((name or "").split())
+    return single_spaced(name)
 
 
 def _mime_part_text(part: MIMEPart, meter: FileMeter) -> str:
-    """The decoded text of a part, in the encoding declared by the part or the page."""
+    """The text of a part; "" for a part without bytes."""
     content = part.get_payload(decode=True)
     if not isinstance(content, bytes):
         return ""
-    declared = str(part.get_param("charset") or declared_encoding(content))
-    return meter.decode(content, declared=declared).replace("\r\n", "\n")
+    return _decoded_part(part, content, meter).replace("\r\n", "\n")
+
+
+def _decoded_part(part: MIMEPart, content: bytes, meter: FileMeter) -> str:
+    """The content of a part in the encoding declared by the part or the page."""
+    charset = str(part.get_param("charset") or declared_encoding(content))
+    return meter.decode(content, declared=charset)

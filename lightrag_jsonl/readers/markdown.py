@@ -12,6 +12,7 @@ from lightrag_jsonl.readers.limits import FileMeter
 from lightrag_jsonl.readers.titles import heading_title
 from lightrag_jsonl.text.names import LINKED_NAMES
 from lightrag_jsonl.text.patterns import pattern_of
+from lightrag_jsonl.text.strings import single_spaced
 
 LONGEST_FRONT_MATTER = 1 << 16  # characters
 MOST_BRACKETS = 500  # in YAML, which takes a time that grows with the square of their depth
@@ -90,9 +91,11 @@ def outside_code(text: str, change: Callable[[str], str]) -> str:
     pieces = []
     end = 0
     for match in _CODE.finditer(text):
-        pieces += [change(text[end : match.start()]), match[0]]
+        pieces.append(change(text[end : match.start()]))
+        pieces.append(match[0])
         end = match.end()
-    return "".join([*pieces, change(text[end:])])
+    pieces.append(change(text[end:]))
+    return "".join(pieces)
 
 
 def plain_scripts(text: str) -> str:
@@ -105,10 +108,27 @@ def without_blank_runs(text: str) -> str:
     return _BLANK_RUN.sub("\n\n", text).strip("\n")
 
 
+def markdown_heading(text: str, level: int) -> str:
+    """A heading, of the nearest level that there is."""
+    marks = "#" * min(max(level, 1), 6)
+    return f"{marks} {text}"
+
+
+def comment_line(words: str, *, author: str | None) -> str:
+    """A comment on a text, with the author, if known."""
+    name = single_spaced(author)
+    if name:
+        return f"Comment by {name}: {words}"
+    return f"Comment: {words}"
+
+
 def markdown_table(rows: Iterable[Iterable[str]]) -> str:
     """The rows of a table, each on a line."""
-    lines = (" | ".join(" ".join(cell.split()) for cell in row) for row in rows)
-    return "\n".join(f"| {line} |" for line in lines)
+    lines: list[str] = []
+    for row in rows:
+        line = " | ".join(map(single_spaced, row))
+        lines.append(f"| {line} |")
+    return "\n".join(lines)
 
 
 def _script(match: re.Match[str]) -> str:
@@ -119,20 +139,33 @@ def _script(match: re.Match[str]) -> str:
 
 
 def _plain(text: str) -> str:
-    text = _NOTE_COMMENT.sub("", _HTML_COMMENT.sub("", text))
-    text = _NOTE_LINK.sub(_words_of_link, text)
-    text = _CALLOUT.sub(lambda match: f"{match[1]} {match[3] or match[2].capitalize()}", text)
+    text = _NOTE_LINK.sub(_words_of_link, _without_comments(text))
+    text = _CALLOUT.sub(_callout, text)
     text = _BLOCK_ID.sub("", text)
     text = _EMPTY_IMAGE.sub(lambda match: match[1] or "", text)
     text = _EMPTY_REFERENCE.sub("", text)
-    marks = {"=": "#", "-": "##"}
-    text = _UNDERLINED.sub(lambda match: f"{marks[match['line'][0]]} {match['title']}", text)
+    text = _UNDERLINED.sub(_underlined_heading, text)
     return plain_scripts(text)
+
+
+def _without_comments(text: str) -> str:
+    return _NOTE_COMMENT.sub("", _HTML_COMMENT.sub("", text))
+
+
+def _callout(match: re.Match[str]) -> str:
+    """The title of a callout, or else its kind."""
+    marks, kind, title = match.groups()
+    return f"{marks} {title or kind.capitalize()}"
+
+
+def _underlined_heading(match: re.Match[str]) -> str:
+    level = 1 if match["line"].startswith("=") else 2
+    return markdown_heading(match["title"], level)
 
 
 def _with_linked_names(text: str, names: dict[str, None]) -> str:
     """The text unchanged; the words of links to other notes are added to the `names`."""
-    for link in _NOTE_LINK.finditer(_NOTE_COMMENT.sub("", _HTML_COMMENT.sub("", text))):
+    for link in _NOTE_LINK.finditer(_without_comments(text)):
         words = _words_of_link(link)
         if not link["embed"] and not link["place"] and words != link[0]:
             names[words] = None
@@ -149,11 +182,11 @@ def _words_of_link(match: re.Match[str]) -> str:
         return ""
     if words and words.strip():
         return words.strip()
-    headings = [
-        part.strip() for part in (match["place"] or "").split("#") if not part.startswith("^")
-    ]
+    place = match["place"] or ""
+    headings = [part.strip() for part in place.split("#") if not part.startswith("^")]
     text = " > ".join(filter(None, [file.removesuffix(".md"), *headings]))
-    return text if any(map(str.isalpha, text)) else match[0]
+    has_letters = any(map(str.isalpha, text))
+    return text if has_letters else match[0]
 
 
 def _divided(text: str) -> tuple[dict[str, Json], str]:
@@ -215,7 +248,9 @@ def metadata_json(value: object) -> Json:
         return [metadata_json(item) for item in sorted(value, key=str)]
     if isinstance(value, datetime | date | time):
         return value.isoformat()
-    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    return str(value)
 
 
 def _field_name(name: object) -> str:

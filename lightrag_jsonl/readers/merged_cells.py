@@ -62,15 +62,18 @@ class FilledRows:
 
     def _fill_range(self, filled: list[str], row: list[str], cells: CellRange, text: str) -> None:
         first = cells.first_column - 1
+        end = cells.first_column
         has_others = any(row[:first]) or any(row[cells.last_column :])
-        is_group = cells.last_column > cells.first_column and has_others
-        self.has_groups = self.has_groups or is_group
-        end = min(cells.last_column, LAST_COLUMN) if is_group else cells.first_column
-        if end > len(filled):
-            self._meter.add_cells(end - len(filled))
-            filled.extend([""] * (end - len(filled)))
-        self._meter.add_characters(len(text) * (end - first))
-        filled[first:end] = [text] * (end - first)
+        if has_others and cells.last_column > cells.first_column:
+            self.has_groups = True
+            end = min(cells.last_column, LAST_COLUMN)
+        missing = end - len(filled)
+        if missing > 0:
+            self._meter.add_cells(missing)
+            filled += [""] * missing
+        copies = end - first
+        self._meter.add_characters(len(text) * copies)
+        filled[first:end] = [text] * copies
 
 
 def merged_ranges(package: bytes) -> Mapping[str, list[CellRange]]:
@@ -80,12 +83,10 @@ def merged_ranges(package: bytes) -> Mapping[str, list[CellRange]]:
         relations = f"xl/_rels/{posixpath.basename(WORKBOOK)}.rels"
         if WORKBOOK not in names or relations not in names:
             return {}
-        targets = {
-            relation.get("Id"): posixpath.normpath(
-                posixpath.join("/xl", relation.get("Target", ""))
-            )
-            for relation in _part_elements(archive.read(relations), "Relationship")
-        }
+        targets: dict[str | None, str] = {}
+        for relation in _part_elements(archive.read(relations), "Relationship"):
+            path = posixpath.join("/xl", relation.get("Target", ""))
+            targets[relation.get("Id")] = posixpath.normpath(path)
         ranges: dict[str, list[CellRange]] = {}
         for sheet in _part_elements(archive.read(WORKBOOK), "sheet"):
             relation_ids = (text for name, text in sheet.attrib.items() if name.endswith("}id"))
@@ -120,4 +121,6 @@ def _column_number(letters: bytes) -> int:
 
 def _part_elements(part: bytes, name: str) -> list[Any]:
     root = xml_root(part)
-    return [] if root is None else elements_named(root, name)
+    if root is None:
+        return []
+    return elements_named(root, name)

@@ -35,21 +35,29 @@ def read_notebook(data: bytes, meter: FileMeter) -> Document:
         for block in _cell_blocks(cell, _language(notebook)):
             meter.add_characters(len(block))
             blocks.append(block)
-    if any(
-        len(_notebook_list(_mapping(output).get("traceback"))) > 1
-        for cell in _notebook_cells(notebook)
-        for output in _notebook_list(cell.get("outputs"))
-    ):
+    if any(map(_has_traceback, _notebook_cells(notebook))):
         meter.add_note("the lines of code in reports of errors are left out")
-    title = _mapping(notebook.get("metadata")).get("title")
     text = "\n\n".join(blocks)
-    return Document(text, title=title if isinstance(title, str) else heading_title(text))
+    title = _mapping(notebook.get("metadata")).get("title")
+    if not isinstance(title, str):
+        title = heading_title(text)
+    return Document(text, title=title)
+
+
+def _has_traceback(cell: Mapping[str, Any]) -> bool:
+    """Whether an output reports an error with lines of code."""
+    tracebacks = [_notebook_list(output.get("traceback")) for output in _outputs(cell)]
+    return any(len(lines) > 1 for lines in tracebacks)
 
 
 def _notebook_cells(notebook: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """The cells in order; those of format 3 and older stand in worksheets."""
     for sheet in (notebook, *_notebook_list(notebook.get("worksheets"))):
         yield from map(_mapping, _notebook_list(_mapping(sheet).get("cells")))
+
+
+def _outputs(cell: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    return map(_mapping, _notebook_list(cell.get("outputs")))
 
 
 def _language(notebook: Mapping[str, Any]) -> str:
@@ -68,23 +76,30 @@ def _cell_blocks(cell: Mapping[str, Any], language: str) -> Iterator[str]:
     if kind == "code":
         if source:
             yield f"```{language}\n{source}\n```"
-        for output in _notebook_list(cell.get("outputs")):
-            text = _output_text(_mapping(output)).strip()
+        for output in _outputs(cell):
+            text = _output_text(output).strip()
             if text:
                 yield f"```output\n{text}\n```"
     elif kind == "heading":
         yield f"{'#' * int(cell.get('level', 1))} {source}"
     elif source:
-        yield outside_code(source, lambda text: plain_scripts(_ATTACHED_IMAGE.sub(r"\1", text)))
+        yield outside_code(source, _plain_markdown)
+
+
+def _plain_markdown(text: str) -> str:
+    return plain_scripts(_ATTACHED_IMAGE.sub(r"\1", text))
 
 
 def _output_text(output: Mapping[str, Any]) -> str:
     """The text of an output: printed, media or raised; nothing for a picture."""
     if output.get("output_type") in ("error", "pyerr"):
-        return f"{_source_text(output.get('ename'))}: {_source_text(output.get('evalue'))}"
+        name = _source_text(output.get("ename"))
+        reason = _source_text(output.get("evalue"))
+        return f"{name}: {reason}"
     media = _mapping(output.get("data"))
-    text = output.get("text") or media.get("text/markdown") or media.get("text/plain")
-    return _PICTURE.sub("", _TERMINAL_COLORS.sub("", _source_text(text)))
+    source = output.get("text") or media.get("text/markdown") or media.get("text/plain")
+    text = _TERMINAL_COLORS.sub("", _source_text(source))
+    return _PICTURE.sub("", text)
 
 
 def _source_text(value: object) -> str:

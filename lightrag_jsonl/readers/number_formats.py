@@ -22,7 +22,8 @@ def cell_text(cell: Any) -> str:
         return ""
     if isinstance(value, datetime) and value.time() == time():
         return value.date().isoformat()
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number:
         return str(value)
     return number_text(value, cell.number_format or "General")
 
@@ -32,13 +33,18 @@ def number_text(value: float, format: str) -> str:
     section = format.split(";")[0]
     pattern = _UNIT.sub("", section)
     number = _PLACEHOLDERS.search(pattern)
-    decimals = min(MOST_DECIMALS, len(number[1] or "")) if number else None
+    decimals = 0
+    if number:
+        decimals = min(MOST_DECIMALS, len(number[1] or ""))
     if "%" in pattern:
-        return f"{value * 100:.{decimals or 0}f}%"
+        return f"{value * 100:.{decimals}f}%"
     if _PADDED.fullmatch(pattern) and value == int(value):
-        return str(int(value)).zfill(min(len(pattern), MOST_DECIMALS))
-    is_fixed = decimals and "E" not in pattern.upper() and "/" not in pattern
-    text = f"{value:.{decimals}f}" if is_fixed else _general_text(value)
+        length = min(len(pattern), MOST_DECIMALS)
+        return str(int(value)).zfill(length)
+    text = _general_text(value)
+    is_fraction = "E" in pattern.upper() or "/" in pattern
+    if decimals and not is_fraction:
+        text = f"{value:.{decimals}f}"
     return _with_unit(text, section)
 
 
@@ -46,20 +52,25 @@ def _general_text(value: float) -> str:
     """A number without the traces of binary fractions: 0.3, not 0.30000000000000004."""
     if isinstance(value, int):
         return str(value)
-    is_whole = value.is_integer() and abs(value) < 10**MOST_DECIMALS
-    return str(int(value)) if is_whole else f"{value:.{MOST_DECIMALS}g}"
+    if value.is_integer() and abs(value) < 10**MOST_DECIMALS:
+        return str(int(value))
+    return f"{value:.{MOST_DECIMALS}g}"
 
 
 def _with_unit(text: str, section: str) -> str:
     """The number with the currency or unit of the format, on the same side."""
     match = _UNIT.search(section)
-    unit = "" if match is None else (match[1] or match[2] or match[3] or "")
-    if match is None or not unit.strip() or len(unit) > LONGEST_UNIT:
+    if match is None:
         return text
-    digits = re.search("[0#?]", _UNIT.sub(lambda literal: " " * len(literal[0]), section))
-    is_before = digits is None or match.start() < digits.start()
-    if is_before:
-        is_sign = unicodedata.category(unit[-1]) == "Sc"
-        return f"{unit.strip()}{text}" if is_sign else f"{unit.strip()} {text}"
-    gap = " " if section[match.start() - 1] == " " or unit[0] == " " else ""
-    return f"{text}{gap}{unit.strip()}"
+    unit = match[1] or match[2] or match[3] or ""
+    sign = unit.strip()
+    if not sign or len(unit) > LONGEST_UNIT:
+        return text
+    without_units = _UNIT.sub(lambda literal: " " * len(literal[0]), section)
+    digits = re.search("[0#?]", without_units)
+    start = match.start()
+    if digits is None or start < digits.start():
+        is_currency = unicodedata.category(unit[-1]) == "Sc"
+        return f"{sign}{text}" if is_currency else f"{sign} {text}"
+    is_apart = section[start - 1] == " " or unit[0] == " "
+    return f"{text} {sign}" if is_apart else f"{text}{sign}"

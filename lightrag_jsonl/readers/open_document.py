@@ -9,7 +9,7 @@ from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.compression import open_zip
 from lightrag_jsonl.readers.limits import FileMeter
-from lightrag_jsonl.readers.markdown import markdown_table
+from lightrag_jsonl.readers.markdown import comment_line, markdown_heading, markdown_table
 from lightrag_jsonl.readers.open_document_numbers import (
     OFFICE_NAMESPACE,
     TABLE_NAMESPACE,
@@ -19,6 +19,7 @@ from lightrag_jsonl.readers.open_document_numbers import (
 from lightrag_jsonl.readers.tables import TableRow, described_rows
 from lightrag_jsonl.readers.titles import confirmed_title, heading_title
 from lightrag_jsonl.readers.xml_elements import is_damaged, local_name, whole_number, xml_root
+from lightrag_jsonl.text.strings import single_spaced
 from lightrag_jsonl.text.strings import words as word_set
 
 MANIFEST_FILE = "META-INF/manifest.xml"
@@ -61,7 +62,8 @@ def read_ods(data: bytes, meter: FileMeter) -> Document:
         for drawing in sheet.iter(f"{OFFICE_NAMESPACE}annotation", f"{TABLE_NAMESPACE}shapes"):
             paragraphs += reader.blocks([drawing])
         if paragraphs:
-            pages.append("\n\n".join([f"# {sheet.get(f'{TABLE_NAMESPACE}name', '')}", *paragraphs]))
+            name = sheet.get(f"{TABLE_NAMESPACE}name", "")
+            pages.append("\n\n".join([f"# {name}", *paragraphs]))
     return Document("", pages=tuple(pages), title=package.title or None)
 
 
@@ -102,12 +104,14 @@ class _Package:
                 for name in sorted(self._names)
                 if name.endswith(f"/{CONTENT}")
             }
-        body = None if self.root is None else self.root.find(f".//{OFFICE_NAMESPACE}body")
-        if body is None:
+        self.body: Any = None
+        if self.root is not None:
+            self.body = self.root.find(f".//{OFFICE_NAMESPACE}body")
+        if self.body is None:
             raise ConfigError(f"is not a valid {kind} file: it has no content")
-        self.body = body
-        title = "" if meta is None else meta.findtext(f".//{DUBLIN_CORE}title") or ""
-        self.title = " ".join(title.split())
+        self.title = ""
+        if meta is not None:
+            self.title = single_spaced(meta.findtext(f".//{DUBLIN_CORE}title"))
 
     def _part(self, name: str) -> bytes:
         """The bytes of a part; nothing for a missing or, with a note, for a damaged one."""
@@ -121,9 +125,11 @@ class _Package:
 
     def _xml_root(self, name: str, content: bytes | None = None) -> Any | None:
         """The root of a part, as far as it can be read; None for a part that is no XML."""
-        content = self._part(name) if content is None else content
+        if content is None:
+            content = self._part(name)
         root = xml_root(content)
-        if content.strip() and (root is None or is_damaged(root)):
+        is_whole = root is not None and not is_damaged(root)
+        if content.strip() and not is_whole:
             self._meter.add_note(f"the part {name} is damaged")
         return root
 
@@ -161,12 +167,14 @@ class _OpenText:
         if text and local_name(paragraph) == "h":
             level = whole_number(paragraph.get(f"{TEXT_NAMESPACE}outline-level"), 1)
             number = self._numbers.heading_number(paragraph, level)
-            words = " ".join([*number.split(), *text.split()])
-            yield f"{'#' * min(max(level, 1), 6)} {words}"
+            yield markdown_heading(single_spaced(f"{number} {text}"), level)
         elif text:
             yield f"{mark}{text}"
         for aside in asides:
-            yield from [aside] if isinstance(aside, str) else self.blocks([aside])
+            if isinstance(aside, str):
+                yield aside
+            else:
+                yield from self.blocks([aside])
 
     def _pieces(self, element: Any, asides: list[Any]) -> Iterator[str]:
         """The texts in a paragraph; what stands beside the text is added to the list."""
@@ -174,14 +182,16 @@ class _OpenText:
         for child in element:
             name = local_name(child)
             if name == "s":
-                yield " " * min(whole_number(child.get(f"{TEXT_NAMESPACE}c"), 1), MOST_SPACES)
+                spaces = whole_number(child.get(f"{TEXT_NAMESPACE}c"), 1)
+                yield " " * min(spaces, MOST_SPACES)
             elif name in SIGNS_IN_TEXT:
                 yield SIGNS_IN_TEXT[name]
             elif name == "note":
                 yield self._note_mark(child, asides)
             elif name in ("frame", "annotation", "custom-shape", "g", "text-box", "p"):
                 formula = self._formula(child)
-                asides += [] if formula else [child]
+                if not formula:
+                    asides.append(child)
                 yield formula
             elif name and name not in UNSEEN_ELEMENTS:
                 yield from self._pieces(child, asides)
@@ -196,9 +206,8 @@ class _OpenText:
         return mark
 
     def _comment(self, annotation: Any) -> str:
-        author = " ".join((annotation.findtext(f"{DUBLIN_CORE}creator") or "").split())
         words = " ".join(self.blocks(annotation))
-        return f"Comment by {author}: {words}" if author else f"Comment: {words}"
+        return comment_line(words, author=annotation.findtext(f"{DUBLIN_CORE}creator"))
 
     def _list(self, element: Any, style: str, level: int) -> Iterator[str]:
         """The items, each with the number or a bullet; a list in a list has its style."""
@@ -207,10 +216,10 @@ class _OpenText:
         for item in element:
             mark = ""
             if local_name(item) == "list-item":
-                number = self._numbers.next_number(
-                    style, level, item.get(f"{TEXT_NAMESPACE}start-value")
-                )
-                mark = f"{'  ' * (level - 1)}{number or '-'} "
+                start = item.get(f"{TEXT_NAMESPACE}start-value")
+                number = self._numbers.next_number(style, level, start)
+                indent = "  " * (level - 1)
+                mark = f"{indent}{number or '-'} "
             for block in item:
                 name = local_name(block)
                 if name == "list":
@@ -226,8 +235,10 @@ class _OpenText:
             cells: list[str] = []
             for cell in row.iterchildren(*CELLS):
                 text = " ".join(self.blocks(cell))
-                cells += [text] * (_repetitions(cell, "columns") if text else 1)
-            for _ in range(_repetitions(row, "rows") if any(cells) else 1):
+                columns = _repetitions(cell, "columns") if text else 1
+                cells += [text] * columns
+            copies = _repetitions(row, "rows") if any(cells) else 1
+            for _ in range(copies):
                 yield cells
 
     def _formula(self, frame: Any) -> str:
@@ -236,7 +247,7 @@ class _OpenText:
             root = self._objects.get(_object_name(reference))
             if root is not None and local_name(root) == "math":
                 source = root.findtext(".//{*}annotation")
-                return " ".join((source or " ".join(root.itertext("*"))).split())
+                return single_spaced(source or " ".join(root.itertext("*")))
         return ""
 
     def _object(self, reference: Any) -> Iterator[str]:
@@ -247,7 +258,8 @@ class _OpenText:
 
 
 def _object_name(reference: Any) -> str:
-    return str(reference.get(XLINK, "")).removeprefix("./").rstrip("/")
+    address = str(reference.get(XLINK, ""))
+    return address.removeprefix("./").rstrip("/")
 
 
 def _table_children(table: Any, name: str) -> Iterator[Any]:

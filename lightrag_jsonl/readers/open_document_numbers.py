@@ -24,12 +24,12 @@ class ListNumbers:
     def __init__(self, *roots: Any) -> None:
         self._lists: defaultdict[str, ListDefinition] = defaultdict(ListDefinition)
         for root in roots:
-            for name in ("list-style", "outline-style"):
-                for style in root.iter(f"{TEXT_NAMESPACE}{name}") if root is not None else ():
-                    is_outline = name == "outline-style"
-                    self._read(
-                        style, OUTLINE if is_outline else style.get(f"{STYLE_NAMESPACE}name", "")
-                    )
+            if root is None:
+                continue
+            for style in root.iter(f"{TEXT_NAMESPACE}list-style"):
+                self._read(style, style.get(f"{STYLE_NAMESPACE}name", ""))
+            for style in root.iter(f"{TEXT_NAMESPACE}outline-style"):
+                self._read(style, OUTLINE)
 
     def begin(self, element: Any, style: str, level: int) -> None:
         """Begin a list; one that goes on with an earlier list keeps the count."""
@@ -40,10 +40,14 @@ class ListNumbers:
     def next_number(self, style: str, level: int, start: str | None = None) -> str:
         """The number of the next item; "" for a bullet."""
         definition = self._lists[style]
-        if level - 1 not in definition.levels or definition.levels[level - 1].format == BULLET:
+        index = level - 1
+        shape = definition.levels.get(index)
+        if shape is None or shape.format == BULLET:
             return ""
-        stated = whole_number(start, -1)
-        return definition.next_number(level - 1, stated if stated >= 0 else None)
+        number = whole_number(start, -1)
+        if number < 0:
+            return definition.next_number(index)
+        return definition.next_number(index, number)
 
     def heading_number(self, heading: Any, level: int) -> str:
         """The number of the next heading of a level; "" for headings without numbers."""
@@ -56,17 +60,21 @@ class ListNumbers:
         for element in style:
             level = whole_number(element.get(f"{TEXT_NAMESPACE}level"), 1)
             format = element.get(f"{STYLE_NAMESPACE}num-format", "")
-            is_numbered = bool(format) and level <= LIST_LEVELS
+            if format and level <= LIST_LEVELS:
+                format = FORMATS.get(format, "decimal")
+            else:
+                format = BULLET
             shown_levels = whole_number(element.get(f"{TEXT_NAMESPACE}display-levels"), 1)
-            numbered = [
-                f"%{upper}"
-                for upper in range(max(level - shown_levels, 0) + 1, level)
-                if upper - 1 in levels and levels[upper - 1].format != BULLET
-            ]
+            numbers: list[str] = []
+            for upper in range(max(level - shown_levels, 0) + 1, level):
+                shape = levels.get(upper - 1)
+                if shape is not None and shape.format != BULLET:
+                    numbers.append(f"%{upper}")
+            numbers.append(f"%{level}")
             prefix = element.get(f"{STYLE_NAMESPACE}num-prefix", "")
             suffix = element.get(f"{STYLE_NAMESPACE}num-suffix", "")
             levels[level - 1] = ListLevel(
-                format=FORMATS.get(format, "decimal") if is_numbered else BULLET,
-                pattern=f"{prefix}{'.'.join([*numbered, f'%{level}'])}{suffix}",
+                format=format,
+                pattern=prefix + ".".join(numbers) + suffix,
                 start=whole_number(element.get(f"{TEXT_NAMESPACE}start-value"), 1),
             )

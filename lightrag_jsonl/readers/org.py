@@ -4,7 +4,7 @@ import re
 
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.limits import FileMeter
-from lightrag_jsonl.readers.markdown import without_blank_runs
+from lightrag_jsonl.readers.markdown import markdown_heading, without_blank_runs
 from lightrag_jsonl.readers.titles import heading_title
 from lightrag_jsonl.text.patterns import pattern_of
 
@@ -30,7 +30,10 @@ _ORG_RULE = pattern_of(r"^[ \t]*\|[-+|]+\|?[ \t]*$\n?", re.MULTILINE)
 def read_org(data: bytes, meter: FileMeter) -> Document:
     """A text of Org: headings by their stars, without drawers; keywords give title and metadata."""
     text = meter.decode(data).replace("\r\n", "\n")
-    fields = {match["name"].lower(): match["text"].strip() for match in _ORG_KEYWORD.finditer(text)}
+    fields: dict[str, str] = {}
+    for keyword in _ORG_KEYWORD.finditer(text):
+        name = keyword["name"].lower()
+        fields[name] = keyword["text"].strip()
     for pattern in (_ORG_KEYWORD, _ORG_DRAWER, _ORG_PLANNING, _ORG_COMMENT, _ORG_RULE):
         text = pattern.sub("", text)
     text = _ORG_BLOCK.sub(_org_fence, text)
@@ -45,12 +48,15 @@ def read_org(data: bytes, meter: FileMeter) -> Document:
 
 
 def _org_heading(match: re.Match[str]) -> str:
-    return f"\n{'#' * min(6, len(match['stars']))} {match['title']}\n"
+    level = len(match["stars"])
+    heading = markdown_heading(match["title"], level)
+    return f"\n{heading}\n"
 
 
 def _org_fence(match: re.Match[str]) -> str:
     """A fence of Markdown for code; nothing for quotations and the like."""
     if match["kind"].lower() not in ("src", "example"):
         return ""
-    is_begin = match["edge"].lower() == "begin"
-    return f"```{match['language'] if is_begin else ''}"
+    if match["edge"].lower() == "begin":
+        return f"```{match['language']}"
+    return "```"

@@ -8,6 +8,7 @@ from typing import Any
 
 from lightrag_jsonl.readers.markdown import markdown_table
 from lightrag_jsonl.text.patterns import pattern_of
+from lightrag_jsonl.text.strings import single_spaced
 
 HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
 BLOCK_TAGS = frozenset(
@@ -143,8 +144,14 @@ def collapsed(text: str | None) -> str:
     """The text with one blank for each run of blanks."""
     if not text:
         return ""
-    words = " ".join(text.split())
-    return " " * text[0].isspace() + words + " " * (text[-1].isspace() and bool(words))
+    words = single_spaced(text)
+    if not words:
+        return " "
+    if text[0].isspace():
+        words = f" {words}"
+    if text[-1].isspace():
+        words += " "
+    return words
 
 
 def _preformatted(element: Any) -> str:
@@ -159,7 +166,7 @@ def _is_table_of_values(table: Any) -> bool:
         if element.tag in BLOCK_TAGS and element.tag not in BLOCKS_IN_CELLS:
             return False
     rows = list(table.iter("tr"))
-    return len(rows) > 1 and max(len(_row_cells(row)) for row in rows) > 1
+    return len(rows) > 1 and any(len(_row_cells(row)) > 1 for row in rows)
 
 
 def _row_cells(row: Any) -> list[Any]:
@@ -167,18 +174,19 @@ def _row_cells(row: Any) -> list[Any]:
 
 
 def _table_block(table: Any) -> str:
-    rows = [
-        [" ".join(" ".join(cell.itertext("*")).split()) for cell in _row_cells(row)]
-        for row in table.iter("tr")
-    ]
-    return markdown_table([row for row in rows if any(row)])
+    rows: list[list[str]] = []
+    for row in table.iter("tr"):
+        cells = [single_spaced(" ".join(cell.itertext("*"))) for cell in _row_cells(row)]
+        if any(cells):
+            rows.append(cells)
+    return markdown_table(rows)
 
 
 def _is_anchor(element: Any) -> bool:
     """Whether an element is a sign beside a heading, with a link to the same heading."""
-    return bool(
-        element.tag == "a" and (element.text or "").strip() in ANCHOR_SIGNS and not len(element)
-    )
+    if element.tag != "a" or len(element):
+        return False
+    return (element.text or "").strip() in ANCHOR_SIGNS
 
 
 # ── what is no main text ────────────────────────────────────────────────────────
@@ -216,12 +224,16 @@ def _is_menu(element: Any) -> bool:
 
 def _unlinked_length(element: Any) -> int:
     """The letters of an element's own text, outside links and blocks."""
-    own_text = [element.text or "", *(child.tail or "" for child in element)]
-    return len("".join("".join(own_text).split()))
+    texts = [element.text or "", *(child.tail or "" for child in element)]
+    return _letter_count("".join(texts))
 
 
 def _text_length(element: Any) -> int:
-    return len("".join(element.text_content().split()))
+    return _letter_count(element.text_content())
+
+
+def _letter_count(text: str) -> int:
+    return sum(map(len, text.split()))
 
 
 def _is_aside(element: Any) -> bool:
@@ -235,7 +247,7 @@ def _is_aside(element: Any) -> bool:
     attributes = element.attrib
     if "hidden" in attributes or HIDDEN_STYLE.search(attributes.get("style", "")):
         return True
-    names = f"{attributes.get('class', '')} {attributes.get('id', '')} {attributes.get('role', '')}"
+    names = " ".join(attributes.get(key, "") for key in ("class", "id", "role"))
     if ASIDE_NAMES.search(names) and element.tag not in HEADINGS:
         return True
     return element.tag in ("p", "li", "div") and _is_link_alone(element)
@@ -260,9 +272,7 @@ def main_blocks(root: Any, article: str) -> tuple[list[PageBlock | str], list[Pa
     blocks = page_blocks(root)
     lines = [line for line in article.split("\n") if _letters_of_block(line)]
     in_article = _in_article(blocks, lines)
-    region = _region(
-        root, [block for block, is_there in zip(blocks, in_article, strict=True) if is_there]
-    )
+    region = _region(root, compress(blocks, in_article))
     inside = [
         region is block.element or region in block.element.iterancestors() for block in blocks
     ]
@@ -283,9 +293,9 @@ def main_blocks(root: Any, article: str) -> tuple[list[PageBlock | str], list[Pa
     for number in reversed(range(len(blocks) - 1)):
         if blocks[number].is_heading and not blocks[number].is_aside and not in_article[number]:
             chosen[number] = chosen[number + 1]
-    return _with_missing_lines(blocks, chosen, lines), [
-        block for block, is_chosen in zip(blocks, chosen, strict=True) if not is_chosen
-    ]
+    content = _with_missing_lines(blocks, chosen, lines)
+    left_out_blocks = [block for number, block in enumerate(blocks) if not chosen[number]]
+    return content, left_out_blocks
 
 
 def _in_article(blocks: list[PageBlock], lines: list[str]) -> list[bool]:
@@ -311,7 +321,10 @@ def _letters_of_block(text: str) -> str:
 
 
 def _loose_pieces(letters: str) -> Iterator[str]:
-    return (letters[start : start + PIECE] for start in range(max(1, len(letters) - PIECE + 1)))
+    """The runs of letters that are compared; a short text is a piece as a whole."""
+    last_start = max(len(letters) - PIECE, 0)
+    for start in range(last_start + 1):
+        yield letters[start : start + PIECE]
 
 
 def _matches(letters: str, pieces: Container[str], line_keys: Container[str]) -> bool:
@@ -319,7 +332,8 @@ def _matches(letters: str, pieces: Container[str], line_keys: Container[str]) ->
     if len(letters) < 2 * PIECE:
         return letters in line_keys
     block_pieces = list(_loose_pieces(letters))
-    return sum(piece in pieces for piece in block_pieces) >= MATCHING_SHARE * len(block_pieces)
+    matching = sum(piece in pieces for piece in block_pieces)
+    return matching >= MATCHING_SHARE * len(block_pieces)
 
 
 def _region(root: Any, blocks: Iterable[PageBlock]) -> Any:
@@ -329,23 +343,26 @@ def _region(root: Any, blocks: Iterable[PageBlock]) -> Any:
         length = len(_letters_of_block(block.text))
         for element in (block.element, *block.element.iterancestors()):
             lengths[element] += length
+    least_length = REGION_SHARE * lengths[root]
     region = root
-    while True:
-        inner = next(
-            (child for child in region if lengths[child] >= REGION_SHARE * lengths[root] > 0), None
-        )
+    while least_length > 0:
+        inner = next((child for child in region if lengths[child] >= least_length), None)
         if inner is None:
-            return region
+            break
         region = inner
+    return region
 
 
 def _is_full(blocks: list[PageBlock], in_article: list[bool]) -> bool:
     """Whether the article covers most of the blocks, with hardly an aside in between."""
-    lengths = [len(block.text) for block in blocks]
-    asides = sum(length for length, block in zip(lengths, blocks, strict=True) if block.is_aside)
-    covered = sum(length for length, is_there in zip(lengths, in_article, strict=True) if is_there)
-    total = sum(lengths)
+    total = _text_lengths(blocks)
+    asides = _text_lengths(block for block in blocks if block.is_aside)
+    covered = _text_lengths(compress(blocks, in_article))
     return covered >= FULL_REGION * (total - asides) and asides <= MOST_ASIDES * total
+
+
+def _text_lengths(blocks: Iterable[PageBlock]) -> int:
+    return sum(len(block.text) for block in blocks)
 
 
 def _with_missing_lines(

@@ -11,6 +11,7 @@ from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.types import Document, Picture
 from lightrag_jsonl.readers.arabic import has_arabic, ordered_text
 from lightrag_jsonl.readers.limits import FileMeter
+from lightrag_jsonl.readers.markdown import markdown_heading
 from lightrag_jsonl.readers.pdf_charts import chart_areas
 from lightrag_jsonl.readers.pdf_forms import form_values
 from lightrag_jsonl.readers.pictures import (
@@ -26,6 +27,7 @@ from lightrag_jsonl.readers.pictures import (
 from lightrag_jsonl.readers.running_lines import PrintedPage, without_running_lines
 from lightrag_jsonl.readers.titles import confirmed_title
 from lightrag_jsonl.text.cjk import is_cjk
+from lightrag_jsonl.text.strings import single_spaced
 
 FEWEST_LINES = 4  # in a column
 COLUMN = 0.25  # of the width of the text: lines of a column are at least so wide, unlike cells
@@ -80,7 +82,8 @@ def read_pdf(data: bytes, meter: FileMeter) -> Document:
         finally:
             pdf.close()
     shown_pictures = add_pictures(meter, without_logos(pictures, picture_place))
-    if not (any(page.text.strip() for page in printed) or shown_pictures):
+    has_text = any(page.text.strip() for page in printed)
+    if not has_text and not shown_pictures:
         raise ConfigError(f"has no text: if its pages were scanned, {SCANNED_ADVICE}")
     if scanned and not meter.sees:
         meter.add_note(f"no text on {_page_list(scanned)}: a picture; {SCANNED_ADVICE}")
@@ -88,7 +91,8 @@ def read_pdf(data: bytes, meter: FileMeter) -> Document:
         _with_headings(text, titles.get(index, ()))
         for index, text in enumerate(without_running_lines(printed))
     ]
-    title = confirmed_title(property_title, "\n".join(page.text for page in printed[:TITLE_PAGES]))
+    beginning = "\n".join(page.text for page in printed[:TITLE_PAGES])
+    title = confirmed_title(property_title, beginning)
     return Document("", title=title, pages=tuple(pages), pictures=shown_pictures)
 
 
@@ -96,8 +100,10 @@ def _pictures(page: Any, number: int, lines: Sequence[Box], *, has_text: bool) -
     """The pictures on a page, or the page itself if scanned or only drawn; empty for a blank page."""
     if has_text:
         return pictures_on_page(page, number, chart_areas(page, lines))
-    is_blank = not any(True for _ in page.get_objects(max_depth=1))
-    return [] if is_blank else [scanned_page(page, number)]
+    first_object = next(page.get_objects(max_depth=1), None)
+    if first_object is None:
+        return []
+    return [scanned_page(page, number)]
 
 
 def _line_boxes(textpage: Any) -> list[Box]:
@@ -106,11 +112,12 @@ def _line_boxes(textpage: Any) -> list[Box]:
 
 def _page_list(numbers: Sequence[int]) -> str:
     """The numbers of pages, as "pages 3, 4, 9 and 12 more"."""
-    first = ", ".join(map(str, numbers[:LISTED_PAGES]))
+    noun = "page" if len(numbers) == 1 else "pages"
+    listed = ", ".join(map(str, numbers[:LISTED_PAGES]))
     more_count = len(numbers) - LISTED_PAGES
-    return f"page{'s' * (len(numbers) > 1)} {first}" + (
-        f" and {more_count:,} more" if more_count > 0 else ""
-    )
+    if more_count > 0:
+        return f"{noun} {listed} and {more_count:,} more"
+    return f"{noun} {listed}"
 
 
 def _page(pdf: Any, index: int, *, sees: bool) -> tuple[PrintedPage, bool, list[Picture]]:
@@ -124,17 +131,20 @@ def _page(pdf: Any, index: int, *, sees: bool) -> tuple[PrintedPage, bool, list[
     try:
         lines = _line_boxes(textpage)
         columns = _in_columns(lines, Box(*page.get_bbox()))
-        text = _repaired("\n".join([_area_text(textpage, column) for column in columns]))
-        text = "\n".join(filter(None, [text, *dict.fromkeys(form_values(page))]))
-        margin_lines = [
-            line
-            for box in _margins(lines)
-            for line in _repaired(_area_text(textpage, box)).split("\n")
-        ]
+        column_texts = [_area_text(textpage, column) for column in columns]
+        filled_fields = dict.fromkeys(form_values(page))
+        text = _repaired("\n".join(column_texts))
+        text = "\n".join(filter(None, [text, *filled_fields]))
+        margin_lines: list[str] = []
+        for margin in _margins(lines):
+            margin_text = _repaired(_area_text(textpage, margin))
+            margin_lines += margin_text.split("\n")
         images = page.get_objects(filter=[pdfium.FPDF_PAGEOBJ_IMAGE], max_depth=3)
         has_text = bool(text.strip())
         is_picture = not has_text and any(images)
-        pictures = _pictures(page, index + 1, lines, has_text=has_text) if sees else []
+        pictures: list[Picture] = []
+        if sees:
+            pictures = _pictures(page, index + 1, lines, has_text=has_text)
     finally:
         textpage.close()
         page.close()
@@ -145,23 +155,29 @@ def _margins(lines: Sequence[Box]) -> list[Box]:
     """The areas of the outermost lines of a page, if divided by a gap from the body, and a point around each."""
     if not lines:
         return []
-    height = median(line.top - line.bottom for line in lines)
+    least_gap = MARGIN_GAP * median(line.height for line in lines)
     downwards = sorted(lines, key=lambda line: -line.top)
-    areas = []
-    for ordered, sign in ((downwards, 1), (sorted(lines, key=lambda line: line.bottom), -1)):
+    upwards = sorted(lines, key=lambda line: line.bottom)
+    margins = []
+    for ordered in (downwards, upwards):
         outer = [ordered[0]]
-        for line in ordered[1:]:
-            gap = min(margin.bottom for margin in outer) - line.top
-            if sign < 0:
-                gap = line.bottom - max(margin.top for margin in outer)
-            if gap > MARGIN_GAP * height:
-                area = around(outer)
-                areas.append(Box(area.left - 1, area.bottom - 1, area.right + 1, area.top + 1))
+        for line in ordered[1 : MOST_MARGIN_LINES + 1]:
+            margin = around(outer)
+            gap = margin.bottom - line.top
+            if ordered is upwards:
+                gap = line.bottom - margin.top
+            if gap > least_gap:
+                margins.append(
+                    Box(
+                        left=margin.left - 1,
+                        bottom=margin.bottom - 1,
+                        right=margin.right + 1,
+                        top=margin.top + 1,
+                    )
+                )
                 break
             outer.append(line)
-            if len(outer) > MOST_MARGIN_LINES:
-                break
-    return areas
+    return margins
 
 
 def _area_text(textpage: Any, area: Box) -> str:
@@ -189,7 +205,9 @@ def _in_columns(lines: Sequence[Box], area: Box) -> list[Box]:
         if is_wide:
             parts.append(Box(area.left, bottom, area.right, top))
             continue
-        for column in (Box(area.left, bottom, gutter, top), Box(gutter, bottom, area.right, top)):
+        left_column = Box(area.left, bottom, gutter, top)
+        right_column = Box(gutter, bottom, area.right, top)
+        for column in (left_column, right_column):
             column_lines = [line for line in lines if column.holds(line)]
             if column_lines:
                 parts += _in_columns(column_lines, column)
@@ -202,11 +220,12 @@ def _gutter(lines: Sequence[Box]) -> float | None:
         return None
     begin = min(line.left for line in lines)
     width = max(line.right for line in lines) - begin
+    middle = begin + width / 2
     positions = [begin + width * percent / 100 for percent in range(25, 76)]
-    middle_first = sorted(positions, key=lambda x: abs(x - (begin + width / 2)))
+    middle_first = sorted(positions, key=lambda x: abs(x - middle))
     gap = min(middle_first, key=lambda x: sum(line.left < x < line.right for line in lines))
-    left_widths = [line.right - line.left for line in lines if line.right <= gap]
-    right_widths = [line.right - line.left for line in lines if line.left >= gap]
+    left_widths = [line.width for line in lines if line.right <= gap]
+    right_widths = [line.width for line in lines if line.left >= gap]
     shorter = min(len(left_widths), len(right_widths))
     crossing = len(lines) - len(left_widths) - len(right_widths)
     if shorter < FEWEST_LINES or crossing > CROSSING * len(lines):
@@ -229,12 +248,15 @@ def _repaired(text: str) -> str:
     text = re.sub(r"(?<=[^\W\d_])[\x02\ufffe]\n?(?=[^\W\d_])", _hyphen, text)
     text = re.sub(r"[\x02\ufffe]", "-", text)
     lines = text.split("\n")
-    is_vertical = len(lines) >= FEWEST_VERTICAL and median(map(len, lines)) <= VERTICAL_LINE
-    full_length = 0 if is_vertical else FULL_LINE * max(map(len, lines))
+    lengths = [len(line) for line in lines]
+    is_vertical = len(lines) >= FEWEST_VERTICAL and median(lengths) <= VERTICAL_LINE
+    full_length = 0 if is_vertical else FULL_LINE * max(lengths)
     joined = lines[0]
     for previous, line in pairwise(lines):
-        is_going_on = len(previous) >= full_length and is_cjk(previous[-1:]) and is_cjk(line[:1])
-        joined += line if is_going_on else "\n" + line
+        is_chinese = is_cjk(previous[-1:]) and is_cjk(line[:1])
+        if not is_chinese or len(previous) < full_length:
+            joined += "\n"
+        joined += line
     return joined
 
 
@@ -250,7 +272,7 @@ def _titles(pdf: Any) -> dict[int, list[tuple[int, str]]]:
         target = entry.get_dest()
         index = target.get_index() if target else None
         if index is not None:
-            title = " ".join(entry.get_title().split())
+            title = single_spaced(entry.get_title())
             titles.setdefault(index, []).append((entry.level + 1, title))
     return titles
 
@@ -259,9 +281,12 @@ def _with_headings(text: str, titles: Iterable[tuple[int, str]]) -> str:
     """The text with marks before titles, also before a title after a number."""
     lines = text.split("\n")
     for level, title in titles:
+        if not title:
+            continue
         for index, line in enumerate(lines):
-            words = " ".join(line.split())
-            if title and words.endswith(title) and len(words) <= len(title) + LONGEST_NUMBER:
-                lines[index] = f"\n{'#' * level} {words}\n"
+            words = single_spaced(line)
+            number = words.removesuffix(title)
+            if number != words and len(number) <= LONGEST_NUMBER:
+                lines[index] = f"\n{markdown_heading(words, level)}\n"
                 break
     return "\n".join(lines)

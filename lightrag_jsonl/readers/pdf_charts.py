@@ -30,14 +30,19 @@ class DrawnPath(NamedTuple):
 def chart_areas(page: Any, lines: Sequence[Box]) -> list[Box]:
     """The areas of charts with labels; `lines` are the areas of the lines of text."""
     whole = Box(*page.get_bbox())
-    paths = [path for path in _paths(page) if _area(path.box) < BACKGROUND * _area(whole)]
+    largest_area = BACKGROUND * whole.area
+    paths = [path for path in _paths(page) if path.box.area < largest_area]
     boxes = [path.box for path in paths]
-    areas = joined_areas(boxes) if len(boxes) <= MOST_PATHS else [around(boxes)]
-    return [
-        _with_labels(area, lines)
-        for area in areas
-        if _is_chart([path for path in paths if area.holds(path.box)])
-    ]
+    if len(boxes) > MOST_PATHS:
+        areas = [around(boxes)]
+    else:
+        areas = joined_areas(boxes)
+    charts: list[Box] = []
+    for area in areas:
+        paths_inside = [path for path in paths if area.holds(path.box)]
+        if _is_chart(paths_inside):
+            charts.append(_with_labels(area, lines))
+    return charts
 
 
 def _paths(page: Any) -> Iterator[DrawnPath]:
@@ -59,12 +64,13 @@ def _paths(page: Any) -> Iterator[DrawnPath]:
                 curves += 1
             point = end
         box = object_box(item)
-        is_rule = min(box.right - box.left, box.top - box.bottom) < RULE
+        is_rule = min(box.width, box.height) < RULE
+        is_rectangle = not (curves or slanted or is_rule)
         yield DrawnPath(
             box=box,
             slanted=0 if is_rule else slanted,  # the ends of rules may be cut at a slant
             is_dot=curves > 0 and straight == 0,
-            is_bar=not (curves or slanted or is_rule) and _is_filled(item),
+            is_bar=is_rectangle and _is_filled(item),
         )
 
 
@@ -87,14 +93,15 @@ def _end_point(segment: Any) -> tuple[float, float]:
 
 
 def _is_slanted(start: tuple[float, float], end: tuple[float, float]) -> bool:
-    width = abs(end[0] - start[0])
-    height = abs(end[1] - start[1])
+    x, y = start
+    end_x, end_y = end
+    width = abs(end_x - x)
+    height = abs(end_y - y)
     return min(width, height) > STRAIGHT * max(width, height)
 
 
-def _is_chart(paths: Iterable[DrawnPath]) -> bool:
+def _is_chart(paths: Sequence[DrawnPath]) -> bool:
     """Whether paths show more than the lines, shades and frames of a table or a box."""
-    paths = list(paths)
     slanted = sum(path.slanted for path in paths)
     dots = sum(path.is_dot for path in paths)
     boxes = [path.box for path in paths if path.is_bar]
@@ -105,8 +112,8 @@ def _are_bars(boxes: Iterable[Box]) -> bool:
     """Whether boxes of the same width and of different lengths start at the same line."""
     lengths: dict[tuple[str, int, int], set[int]] = defaultdict(set)
     for box in boxes:
-        width = round(box.right - box.left)
-        height = round(box.top - box.bottom)
+        width = round(box.width)
+        height = round(box.height)
         lengths["standing", round(box.bottom), width].add(height)
         lengths["lying", round(box.left), height].add(width)
     return any(len(different) >= FEWEST_BARS for different in lengths.values())
@@ -120,10 +127,5 @@ def _with_labels(area: Box, lines: Iterable[Box]) -> Box:
         right=area.right + LABEL_DISTANCE,
         top=area.top + LABEL_DISTANCE,
     )
-    width = area.right - area.left
-    labels = [line for line in lines if line.right - line.left < width and near.holds(line)]
+    labels = [line for line in lines if line.width < area.width and near.holds(line)]
     return around([area, *labels])
-
-
-def _area(box: Box) -> float:
-    return (box.right - box.left) * (box.top - box.bottom)

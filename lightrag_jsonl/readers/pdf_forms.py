@@ -4,6 +4,8 @@ import ctypes
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from lightrag_jsonl.text.strings import single_spaced
+
 LONGEST_FIELD = 1 << 20  # bytes of UTF-16
 
 
@@ -51,5 +53,7 @@ def _read_text(function: Callable[..., int], form: Any, annotation: Any) -> str:
 
     length = min(function(form, annotation, None, 0), LONGEST_FIELD)
     buffer = ctypes.create_string_buffer(length)
-    function(form, annotation, ctypes.cast(buffer, ctypes.POINTER(pdfium.FPDF_WCHAR)), length)
-    return " ".join(buffer.raw.decode("utf-16-le", "replace").rstrip("\0").split())
+    characters = ctypes.cast(buffer, ctypes.POINTER(pdfium.FPDF_WCHAR))
+    function(form, annotation, characters, length)
+    text = buffer.raw.decode("utf-16-le", "replace")
+    return single_spaced(text.rstrip("\0"))

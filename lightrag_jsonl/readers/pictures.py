@@ -31,6 +31,21 @@ class Box(NamedTuple):
     right: float
     top: float
 
+    @property
+    def width(self) -> float:
+        """From left to right."""
+        return self.right - self.left
+
+    @property
+    def height(self) -> float:
+        """From bottom to top."""
+        return self.top - self.bottom
+
+    @property
+    def area(self) -> float:
+        """In square points."""
+        return self.width * self.height
+
     def holds(self, box: "Box") -> bool:
         """Whether the middle of a box is inside."""
         x = (box.left + box.right) / 2
@@ -102,15 +117,14 @@ def picture_areas(page: Any, charts: Iterable[Box]) -> list[Box]:
     areas: list[Box] = []
     images = page.get_objects(filter=[pdfium.FPDF_PAGEOBJ_IMAGE], max_depth=3)
     for box in (*charts, *map(object_box, images)):
-        area = _common_part(box, whole)
-        if area.left < area.right and area.bottom < area.top:
-            areas.append(area)
-    least_size = SMALLEST_SHARE * (whole.right - whole.left) * (whole.top - whole.bottom)
+        part = _common_part(box, whole)
+        if part.left < part.right and part.bottom < part.top:
+            areas.append(part)
+    least_area = SMALLEST_SHARE * whole.area
     large_areas: list[Box] = []
     for area in joined_areas(areas):
-        width = area.right - area.left
-        height = area.top - area.bottom
-        if min(width, height) >= SMALLEST_SIDE and width * height >= least_size:
+        shorter_side = min(area.width, area.height)
+        if shorter_side >= SMALLEST_SIDE and area.area >= least_area:
             large_areas.append(area)
     return large_areas
 
@@ -206,8 +220,8 @@ def _touch(area: Box, neighbour: Box) -> bool:
 
 def _rendered(page: Any, number: int, area: Box, *, whole_page: bool) -> Picture:
     """A part of a page, drawn."""
-    longest_side = max(area.right - area.left, area.top - area.bottom)
-    scale = min(DOTS_PER_INCH / POINTS_PER_INCH, LONGEST_SIDE / max(longest_side, 1.0))
+    longest_side = max(area.width, area.height, 1.0)
+    scale = min(DOTS_PER_INCH / POINTS_PER_INCH, LONGEST_SIDE / longest_side)
     margins = (0.0, 0.0, 0.0, 0.0)
     if not whole_page:
         page_area = Box(*page.get_bbox())

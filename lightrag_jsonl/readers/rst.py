@@ -6,9 +6,10 @@ from typing import Any
 
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.limits import FileMeter
-from lightrag_jsonl.readers.markdown import markdown_table
+from lightrag_jsonl.readers.markdown import markdown_heading, markdown_table
 from lightrag_jsonl.readers.titles import heading_title
 from lightrag_jsonl.text.patterns import pattern_of
+from lightrag_jsonl.text.strings import single_spaced
 from lightrag_jsonl.text.strings import words as word_set
 
 DOCUTILS_SETTINGS = {  # nothing is read or run but the text itself, and faults of form are no reason to stop
@@ -25,6 +26,7 @@ DOCUTILS_SETTINGS = {  # nothing is read or run but the text itself, and faults 
 NODES_WITHOUT_TEXT = word_set(
     "comment substitution_definition target image raw system_message pending meta"
 )
+BEFORE_FIELDS = NODES_WITHOUT_TEXT | {"title", "subtitle"}
 MARKUP_ONLY = word_set("contents highlight include index currentmodule")
 CODE_ROLES = word_set("code code-block sourcecode literalinclude prompt parsed-literal")
 LONGEST_RST_LINE = (
@@ -60,7 +62,7 @@ def read_rst(data: bytes, meter: FileMeter) -> Document:
     for field in tree.findall(_named_element("field")):
         if _is_near_the_beginning(field):
             name, body = field.children
-            fields[name.astext().lower()] = " ".join(body.astext().split())
+            fields[name.astext().lower()] = single_spaced(body.astext())
     date = fields.pop("date", None)
     text = "\n\n".join(_blocks(tree, level=0))
     meter.add_characters(len(text))
@@ -74,14 +76,12 @@ def _named_element(name: str) -> Callable[[Any], bool]:
 def _is_near_the_beginning(field: Any) -> bool:
     """Whether a field belongs to the document: only titles and comments precede the list of fields."""
     field_list = field.parent
-    before = field_list.parent.children[: field_list.parent.index(field_list)]
     outer = field_list.parent
-    is_outside = outer.tagname == "document" or (
-        outer.tagname == "section" and outer.parent.tagname == "document"
-    )
-    return is_outside and all(
-        node.tagname in {"title", "subtitle", *NODES_WITHOUT_TEXT} for node in before
-    )
+    whole = outer.parent if outer.tagname == "section" else outer
+    if whole.tagname != "document":
+        return False
+    before = outer.children[: outer.index(field_list)]
+    return all(node.tagname in BEFORE_FIELDS for node in before)
 
 
 def _blocks(node: Any, level: int) -> Iterator[str]:
@@ -98,7 +98,8 @@ def _blocks(node: Any, level: int) -> Iterator[str]:
 def _inline(node: Any) -> str:
     """The text of a paragraph, with code and formulas marked."""
     if node.tagname == "#text":
-        return " ".join(f"|{node.astext()}|".split())[1:-1]
+        bordered = single_spaced(f"|{node.astext()}|")  # a space at an end stays
+        return bordered[1:-1]
     if node.tagname == "literal":
         return f"`{node.astext()}`"
     if node.tagname == "math":
@@ -115,7 +116,7 @@ def _rst_paragraph(node: Any, level: int) -> Iterator[str]:
 
 
 def _title(node: Any, level: int) -> Iterator[str]:
-    yield f"{'#' * min(max(level, 1), 6)} {_inline(node).strip()}"
+    yield markdown_heading(_inline(node).strip(), level)
 
 
 def _code_block(node: Any, level: int) -> Iterator[str]:
@@ -130,35 +131,37 @@ def _list_points(node: Any, level: int) -> Iterator[str]:
     """The points of a list, each on a line; further blocks of a point are indented."""
     points: list[str] = []
     for number, item in enumerate(node.children, int(node.get("start", 1))):
-        mark = f"{number}. " if node.tagname == "enumerated_list" else "- "
-        points.append(mark + "\n".join(_blocks(item, level)).replace("\n", "\n  "))
+        mark = f"{number}." if node.tagname == "enumerated_list" else "-"
+        text = "\n".join(_blocks(item, level))
+        indented = text.replace("\n", "\n  ")
+        points.append(f"{mark} {indented}")
     yield "\n".join(points)
 
 
 def _definition(node: Any, level: int) -> Iterator[str]:
     """A term and the definition: "pump: It lifts water."."""
-    terms = [
-        _inline(child)
-        for child in node.children
-        if child.tagname in ("term", "field_name", "option_group")
-    ]
-    bodies = [
-        child
-        for child in node.children
-        if child.tagname in ("definition", "field_body", "description")
-    ]
-    texts = [text for body in bodies for text in _blocks(body, level)]
-    yield "\n\n".join([": ".join([", ".join(terms), *texts[:1]]), *texts[1:]])
+    terms: list[str] = []
+    texts: list[str] = []
+    for child in node.children:
+        if child.tagname in ("term", "field_name", "option_group"):
+            terms.append(_inline(child))
+        elif child.tagname in ("definition", "field_body", "description"):
+            texts += _blocks(child, level)
+    term = ", ".join(terms)
+    if not texts:
+        yield term
+        return
+    paragraphs = [f"{term}: {texts[0]}", *texts[1:]]
+    yield "\n\n".join(paragraphs)
 
 
 def _table_text(node: Any, level: int) -> Iterator[str]:
     """The title and the rows of a table."""
     for title in node.findall(_named_element("title")):
         yield _inline(title)
-    rows = [
-        [" ".join(_blocks(entry, level)) for entry in row.children]
-        for row in node.findall(_named_element("row"))
-    ]
+    rows: list[list[str]] = []
+    for row in node.findall(_named_element("row")):
+        rows.append([" ".join(_blocks(entry, level)) for entry in row.children])
     yield markdown_table(rows)
 
 
@@ -232,12 +235,11 @@ def _directive_class() -> Any:
             if name in MARKUP_ONLY:
                 return []
             if name == "toctree":
-                entries = [TOC_ENTRY.sub(r"\1", line.strip()) for line in self.content]
-                items = [
-                    nodes.list_item("", nodes.paragraph(entry, entry))
-                    for entry in entries
-                    if entry and entry != "self"
-                ]
+                items: list[Any] = []
+                for line in self.content:
+                    entry = TOC_ENTRY.sub(r"\1", line.strip())
+                    if entry and entry != "self":
+                        items.append(nodes.list_item("", nodes.paragraph(entry, entry)))
                 return [nodes.bullet_list("", *items)] if items else []
             if name in CODE_ROLES:
                 text = "\n".join(self.content)

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from lightrag_jsonl.text.patterns import pattern_of
+from lightrag_jsonl.text.strings import single_spaced
 
 FEWEST_PAGES = 3  # with the same line
 DENSITY = 0.45  # of the pages from the first to the last such line; on facing pages they alternate
@@ -47,20 +48,22 @@ def without_running_lines(pages: Sequence[PrintedPage]) -> list[str]:
     texts = []
     for page_index, lines in enumerate(lines_by_page):
         visible = [text for line, text in enumerate(lines) if line not in removed[page_index]]
-        is_blank = not any(text.strip() for text in visible)
-        texts.append(pages[page_index].text if is_blank else "\n".join(visible))
+        text = "\n".join(visible)
+        if not text.strip():
+            text = pages[page_index].text
+        texts.append(text)
     return texts
 
 
 def _places(lines: Sequence[str], margin_lines: Iterable[str]) -> dict[int, str]:
     """The lines in the margins of a page, by index."""
     indices = {"".join(text.split()): index for index, text in enumerate(lines)}
-    margin = ((indices.get("".join(text.split())), text) for text in margin_lines)
-    return {
-        index: " ".join(text.split())
-        for index, text in margin
-        if index is not None and text.strip()
-    }
+    places: dict[int, str] = {}
+    for text in margin_lines:
+        letters = "".join(text.split())
+        if letters and letters in indices:
+            places[indices[letters]] = single_spaced(text)
+    return places
 
 
 def _repeated(margins: Sequence[dict[int, str]]) -> Iterable[list[tuple[int, int]]]:
@@ -88,13 +91,21 @@ def _page_numbers(margins: Sequence[dict[int, str]]) -> list[tuple[int, int]]:
     for page, lines in enumerate(margins):
         for line, text in lines.items():
             number = _PAGE_NUMBER.search(text)
-            words = _PAGE_WORDS.sub("", _PAGE_NUMBER.sub("", text, count=2))
+            without_numbers = _PAGE_NUMBER.sub("", text, count=2)
+            words = _PAGE_WORDS.sub("", without_numbers)
             if number and not words:
                 places[int(number[0]) - page].append((page, line))
-    return [place for numbered in places.values() if _is_running(numbered) for place in numbered]
+    running: list[tuple[int, int]] = []
+    for numbered in places.values():
+        if _is_running(numbered):
+            running += numbered
+    return running
 
 
 def _is_running(places: Iterable[tuple[int, int]]) -> bool:
     """Whether lines stand on several pages, and on most pages between the first and the last."""
     pages = {page for page, _ in places}
-    return len(pages) >= FEWEST_PAGES and len(pages) >= DENSITY * (max(pages) - min(pages) + 1)
+    if len(pages) < FEWEST_PAGES:
+        return False
+    span = max(pages) - min(pages) + 1
+    return len(pages) >= DENSITY * span

@@ -7,7 +7,7 @@ from lightrag_jsonl.core.errors import described
 from lightrag_jsonl.core.types import Document, Picture
 from lightrag_jsonl.readers.drawings import drawing_text
 from lightrag_jsonl.readers.limits import FileMeter
-from lightrag_jsonl.readers.markdown import markdown_table
+from lightrag_jsonl.readers.markdown import markdown_heading, markdown_table
 from lightrag_jsonl.readers.ooxml import opened_package
 from lightrag_jsonl.readers.pictures import (
     add_pictures,
@@ -17,6 +17,7 @@ from lightrag_jsonl.readers.pictures import (
 )
 from lightrag_jsonl.readers.titles import confirmed_title
 from lightrag_jsonl.text.cjk import is_cjk
+from lightrag_jsonl.text.strings import single_spaced
 
 SLIDE_PAGE_BYTES = 2_000  # of UTF-8: neighbouring slides share a page up to this length
 SLIDE_NUMBER = (
@@ -74,18 +75,24 @@ def _slide_text(slide: Any, number: int, meter: FileMeter) -> str:
     title = slide.shapes.title
     if title is not None and not title.has_text_frame:  # a picture in its place
         title = None
-    heading = "" if title is None else " ".join(title.text_frame.text.split())
-    shapes = [shape for shape in slide.shapes if title is None or shape != title]
+    shapes = list(slide.shapes)
+    heading = ""
+    if title is not None:
+        shapes = [shape for shape in shapes if shape != title]
+        heading = single_spaced(title.text_frame.text)
     blocks = [block.strip() for block in _shape_texts(shapes, meter)]
-    if slide.has_notes_slide and (frame := slide.notes_slide.notes_text_frame) is not None:
-        blocks.append(frame.text.strip())
+    if slide.has_notes_slide:
+        notes = slide.notes_slide.notes_text_frame
+        if notes is not None:
+            blocks.append(notes.text.strip())
     blocks = [block for block in blocks if block]
     if not heading and not blocks:
         return ""
     is_chinese = any(map(is_cjk, "".join([heading, *blocks])))
     name = f"幻灯片 {number}" if is_chinese else f"Slide {number}"
-    title_line = f"# {name}: {heading}" if heading else f"# {name}"
-    return "\n\n".join([title_line, *blocks])
+    if heading:
+        name += f": {heading}"
+    return "\n\n".join([markdown_heading(name, 1), *blocks])
 
 
 def _shape_texts(shapes: Iterable[Any], meter: FileMeter) -> Iterator[str]:

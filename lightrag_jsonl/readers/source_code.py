@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeAlias
 
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.limits import FileMeter
+from lightrag_jsonl.readers.markdown import markdown_heading
 from lightrag_jsonl.text.patterns import pattern_of
 
 _FENCE_SIGNS = pattern_of(r"^[ \t]*(`{3,}|~{3,})", re.MULTILINE)
@@ -36,8 +37,8 @@ class _Definition(NamedTuple):
 
 def read_source(data: bytes, meter: FileMeter) -> Document:
     """The unchanged code, in a block."""
-    text = meter.decode(data).strip("\n")
-    return Document(_block(text) if text.strip() else "")
+    lines = meter.decode(data).split("\n")
+    return Document("".join(_code_blocks(lines)))
 
 
 def read_python(data: bytes, meter: FileMeter) -> Document:
@@ -60,11 +61,11 @@ def read_python(data: bytes, meter: FileMeter) -> Document:
     for definition, following in zip_longest(definitions, definitions[1:]):
         end = len(lines) if following is None else following.line
         if definition.name:
-            blocks.append(f"{'#' * definition.level} {definition.name}")
-        blocks += _code_blocks(lines[definition.line : definition.prose_start])
+            blocks.append(markdown_heading(definition.name, definition.level))
+        blocks += _code_blocks(lines[definition.line : definition.prose_start], "python")
         if definition.prose:
             blocks.append(definition.prose)
-        blocks += _code_blocks(lines[definition.prose_end : end])
+        blocks += _code_blocks(lines[definition.prose_end : end], "python")
     text = "\n\n".join(blocks)
     meter.add_characters(len(text))
     return Document(text)
@@ -105,17 +106,15 @@ def _definition(
 
 def _first_line(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     """The line of a definition, or of the first decorator."""
-    return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)]) - 1
+    lines = [decorator.lineno for decorator in node.decorator_list]
+    return min([node.lineno, *lines]) - 1
 
 
-def _code_blocks(lines: Sequence[str]) -> list[str]:
-    """A block of the lines; none without code."""
+def _code_blocks(lines: Sequence[str], language: str = "") -> list[str]:
+    """A block of the lines, between fences absent from the code; none without code."""
     code = "\n".join(lines).strip("\n")
-    return [_block(code, "python")] if code.strip() else []
-
-
-def _block(code: str, language: str = "") -> str:
-    """Code between fences absent from the code."""
-    longest = max([len(fence) for fence in _FENCE_SIGNS.findall(code)], default=2)
+    if not code.strip():
+        return []
+    longest = max(map(len, _FENCE_SIGNS.findall(code)), default=2)
     fence = "`" * (longest + 1)
-    return f"{fence}{language}\n{code}\n{fence}"
+    return [f"{fence}{language}\n{code}\n{fence}"]

@@ -9,9 +9,11 @@ from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.types import Document, Json
 from lightrag_jsonl.readers.chats import chat_document
 from lightrag_jsonl.readers.limits import FileMeter
+from lightrag_jsonl.readers.markdown import markdown_heading
 from lightrag_jsonl.readers.web import declared_encoding, html_text, read_html
 from lightrag_jsonl.readers.xml_elements import local_name, xml_root
 from lightrag_jsonl.text.patterns import pattern_of
+from lightrag_jsonl.text.strings import single_spaced
 
 DEEPEST = 200  # levels of nesting; Python's own parser gives up at about a thousand
 TITLE_ELEMENTS = frozenset(["title", "head", "heading", "subtitle", "dc:title"])
@@ -57,15 +59,18 @@ def json_paragraphs(value: Json, level: int = 1, depth: int = 1) -> Iterator[str
     if depth > DEEPEST:
         raise ConfigError(f"is nested deeper than {DEEPEST} levels")
     if isinstance(value, dict):
-        fields = [
-            f"{name}: {_scalar_text(item)}" for name, item in value.items() if _is_field(item)
-        ]
+        fields: list[str] = []
+        nested: dict[str, Json] = {}
+        for name, item in value.items():
+            if _is_field(item):
+                fields.append(f"{name}: {_scalar_text(item)}")
+            elif item:
+                nested[name] = item
         if fields:
             yield "; ".join(fields)
-        for name, item in value.items():
-            if not _is_field(item) and item:
-                yield f"{'#' * min(level, 6)} {name}"
-                yield from json_paragraphs(item, level + 1, depth + 1)
+        for name, item in nested.items():
+            yield markdown_heading(name, level)
+            yield from json_paragraphs(item, level + 1, depth + 1)
     elif isinstance(value, list) and not _is_field(value):
         for item in value:
             yield from json_paragraphs(item, level, depth + 1)
@@ -83,9 +88,11 @@ def _is_field(value: Json) -> bool:
 def _scalar_text(value: Json) -> str:
     if isinstance(value, list):
         return ", ".join(filter(None, map(_scalar_text, value)))
-    if isinstance(value, str):
-        return " ".join(value.split()) if "\n" not in value else value.strip()
-    return "" if value is None else json.dumps(value)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        return json.dumps(value)
+    return value.strip() if "\n" in value else single_spaced(value)
 
 
 def read_xml(data: bytes, meter: FileMeter) -> Document:
@@ -109,13 +116,16 @@ def read_xml(data: bytes, meter: FileMeter) -> Document:
 def read_notes(data: bytes, meter: FileMeter) -> Document:
     """The notes of an export of Evernote (.enex), each below the title."""
     root = _xml_root(meter.decode(data, declared=declared_encoding(data)))
+    if root is None:
+        return Document("")
     blocks: list[str] = []
-    for note in root.iter("note") if root is not None else ():
-        title = " ".join((note.findtext("title") or "").split())
-        text = html_text(note.findtext("content") or "")
-        meter.add_characters(len(text))
-        blocks += [f"## {title}" if title else "", text]
-    return Document("\n\n".join(filter(None, blocks)))
+    for note in root.iter("note"):
+        if title := single_spaced(note.findtext("title")):
+            blocks.append(f"## {title}")
+        if text := html_text(note.findtext("content") or ""):
+            meter.add_characters(len(text))
+            blocks.append(text)
+    return Document("\n\n".join(blocks))
 
 
 def read_fiction_book(data: bytes, meter: FileMeter) -> Document:
@@ -125,20 +135,22 @@ def read_fiction_book(data: bytes, meter: FileMeter) -> Document:
     root = _xml_root(meter.decode(data, declared=declared_encoding(data)))
     if root is None or local_name(root) != "FictionBook":
         raise ConfigError("is not an .fb2 file")
-    title = " ".join((root.findtext(".//{*}book-title") or "").split())
-    date = " ".join((root.findtext(".//{*}title-info/{*}date") or "").split())
+    title = single_spaced(root.findtext(".//{*}book-title"))
+    date = single_spaced(root.findtext(".//{*}title-info/{*}date"))
     for element in list(root.iter("{*}*")):
         name = local_name(element)
         if name in ("description", "binary"):
             element.clear()
         elif name == "title":
-            level = sum(1 for parent in element.iterancestors() if local_name(parent) == "section")
-            words = " ".join(" ".join(element.itertext()).split())
+            level = sum(local_name(parent) == "section" for parent in element.iterancestors())
+            words = single_spaced(" ".join(element.itertext()))
             element.clear(keep_tail=True)
             element.tag = f"h{min(level + 1, 6)}" if words else "p"
             element.text = words
+        elif name in ("v", "subtitle", "text-author"):
+            element.tag = "p"
         else:
-            element.tag = "p" if name in ("v", "subtitle", "text-author") else name
+            element.tag = name
     text = html_text(etree.tostring(root, encoding="unicode"))
     meter.add_characters(len(text))
     return Document(text, title=title or None, date=date or None)
@@ -159,12 +171,10 @@ def _xml_paragraphs(element: Any, level: int) -> Iterator[str]:
     """The paragraphs of an element: the own text, or the fields, then the children's paragraphs."""
     if _is_paragraph(element):
         text = _element_text(element)
+        if text and local_name(element) in TITLE_ELEMENTS:
+            text = markdown_heading(text, level)
         if text:
-            yield (
-                f"{'#' * min(max(level, 1), 6)} {text}"
-                if local_name(element) in TITLE_ELEMENTS
-                else text
-            )
+            yield text
         return
     label = local_name(element)
     fields = [f"{name}: {text}" for name, text in _readable_attributes(element).items()]
@@ -206,13 +216,16 @@ def _children(element: Any) -> list[Any]:
 
 def _readable_attributes(element: Any) -> Mapping[str, str]:
     """The attributes with words for readers: no addresses, ids or styles."""
-    return {
-        name: " ".join(value.split())
-        for name, value in element.attrib.items()
-        if value.strip() and not NO_ATTRIBUTES.search(name)
-    }
+    texts: dict[str, str] = {}
+    for name, value in element.attrib.items():
+        text = single_spaced(value)
+        if text and not NO_ATTRIBUTES.search(name):
+            texts[name] = text
+    return texts
 
 
 def _element_text(element: Any) -> str:
-    text = " ".join("".join(element.itertext("*")).split())
-    return " ".join(html_text(text).split()) if _HTML_TAG.search(text) else text
+    text = single_spaced("".join(element.itertext("*")))
+    if _HTML_TAG.search(text):
+        text = single_spaced(html_text(text))
+    return text

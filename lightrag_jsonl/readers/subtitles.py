@@ -28,7 +28,8 @@ def read_subtitles(data: bytes, meter: FileMeter) -> Document:
 
     source = meter.decode(data).replace("\r\n", "\n").strip()
     if TIMES.match(source):  # without numbers, which only captions of WebVTT may lack
-        source = f"WEBVTT\n\n{TIMES.sub(lambda times: times[0].replace(',', '.'), source)}"
+        source = TIMES.sub(lambda times: times[0].replace(",", "."), source)
+        source = f"WEBVTT\n\n{source}"
     kind = "vtt" if source.startswith("WEBVTT") else "srt"
     try:
         captions = webvtt.from_buffer(StringIO(source + "\n"), format=kind)
@@ -56,7 +57,8 @@ def _cue_paragraphs(captions: Any) -> Iterator[str]:
             next_heading = start - start % STRETCH + STRETCH
         if new_speaker and not words:
             words.append(f"{new_speaker}:")
-        words += html_text(f"<p>{STYLE.sub('', caption.text)}</p>").split()
+        caption_text = STYLE.sub("", caption.text)
+        words += html_text(f"<p>{caption_text}</p>").split()
         speaker = new_speaker
         last_end = caption.end_in_seconds
     if words:

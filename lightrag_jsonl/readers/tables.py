@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from io import BytesIO, StringIO
 from itertools import zip_longest
+from typing import Any
 
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.types import Document
@@ -13,6 +14,7 @@ from lightrag_jsonl.readers.merged_cells import FilledRows, merged_ranges
 from lightrag_jsonl.readers.number_formats import cell_text
 from lightrag_jsonl.readers.ooxml import usual_package, without_styles
 from lightrag_jsonl.text.patterns import pattern_of
+from lightrag_jsonl.text.strings import single_spaced
 
 DELIMITERS = ",;\t|"
 LONGEST_SHEET = 1_048_576  # rows, by the specification of Excel; blank ones come one by one
@@ -69,14 +71,17 @@ def _read_workbook(package: bytes, meter: FileMeter) -> Document:
         meter.add_pages(1)
         sheet.reset_dimensions()  # which some programs write wrongly
         filled = FilledRows(ranges.get(sheet.title, ()), meter)
-        rows = (
-            TableRow(filled.fill(number, [cell_text(cell) for cell in row]), filled.has_groups)
-            for number, row in _counted(sheet.iter_rows(), meter)
-        )
-        paragraphs = list(described_rows(rows, meter))
+        paragraphs = list(described_rows(_filled_rows(sheet, filled, meter), meter))
         if paragraphs:
             pages.append("\n\n".join([f"# {sheet.title}", *paragraphs]))
     return Document("", pages=tuple(pages))
+
+
+def _filled_rows(sheet: Any, filled: FilledRows, meter: FileMeter) -> Iterator[TableRow]:
+    """The texts of a sheet, with the value of a merged range in each of its cells."""
+    for number, row in _counted(sheet.iter_rows(), meter):
+        cells = filled.fill(number, [cell_text(cell) for cell in row])
+        yield TableRow(cells, filled.has_groups)
 
 
 def _counted(
@@ -104,9 +109,9 @@ def described_rows(rows: Iterable[TableRow], meter: FileMeter) -> Iterator[str]:
     table = _Table([], [])
     is_first = True
     for part in parts:
-        no_top = len(part) if has_columns else 0
-        top = next((number for number, row in enumerate(part) if _value_count(row) > 1), no_top)
-        yield from (" ".join(filter(None, row.cells)) for row in part[:top])
+        top = _title_count(part) if has_columns else 0
+        for row in part[:top]:
+            yield " ".join(filter(None, row.cells))
         part = part[top:]
         if not part:
             continue
@@ -116,7 +121,8 @@ def described_rows(rows: Iterable[TableRow], meter: FileMeter) -> Iterator[str]:
             yield from table.unused_names()
             table = _Table([], part)
             if _has_names_and_values(part):
-                yield from (_name_and_value(row.cells) for row in part)
+                for row in part:
+                    yield _name_and_value(row.cells)
                 continue
             has_header = _has_header(part, is_first=is_first)
             is_first = False
@@ -137,7 +143,7 @@ def _table_parts(rows: Iterable[TableRow], meter: FileMeter) -> Iterator[list[Ta
     part: list[TableRow] = []
     for row in rows:
         meter.add_characters(sum(map(len, row.cells)))
-        cells = [" ".join(cell.split()) for cell in row.cells]
+        cells = [single_spaced(cell) for cell in row.cells]
         while cells and not cells[-1]:
             cells.pop()
         if cells:
@@ -153,6 +159,14 @@ def _value_count(row: TableRow) -> int:
     return sum(map(bool, row.cells))
 
 
+def _title_count(part: list[TableRow]) -> int:
+    """The number of rows above the first row with several values."""
+    for number, row in enumerate(part):
+        if _value_count(row) > 1:
+            return number
+    return len(part)
+
+
 class _Table:
     """The names of columns, and the rows below."""
 
@@ -163,14 +177,15 @@ class _Table:
 
     def described(self, row: TableRow, meter: FileMeter) -> str:
         """The row as "Name: Ada; Born: 1815"; values without a name stand alone."""
-        columns = [column for column, cell in enumerate(row.cells) if cell]
-        self._used_columns.update(columns)
-        names = [self.names[column] if column < len(self.names) else "" for column in columns]
-        meter.add_characters(sum(map(len, names)))
-        return "; ".join(
-            f"{name}: {row.cells[column]}" if name else row.cells[column]
-            for name, column in zip(names, columns, strict=True)
-        )
+        fields: list[str] = []
+        for column, cell in enumerate(row.cells):
+            if not cell:
+                continue
+            self._used_columns.add(column)
+            name = self.names[column] if column < len(self.names) else ""
+            meter.add_characters(len(name))
+            fields.append(f"{name}: {cell}" if name else cell)
+        return "; ".join(fields)
 
     def unused_names(self) -> Iterator[str]:
         """The names of columns without any value, in a line."""
@@ -190,18 +205,20 @@ class _Table:
             return max(len(row.cells) for row in part) <= len(self.names)
         columns = range(len(self.names))
         numeric = [column for column in columns if _is_numeric(self.rows, column)]
-        filled = [
-            column
-            for column in numeric
-            if any("".join(row.cells[column : column + 1]) for row in part)
-        ]
+        filled = [column for column in numeric if _values_in(part, column)]
         return bool(filled) and all(_is_numeric(part, column) for column in filled)
+
+
+def _values_in(rows: list[TableRow], column: int) -> list[str]:
+    """The values in a column, without blank cells."""
+    cells = [row.cells[column] for row in rows if len(row.cells) > column]
+    return [cell for cell in cells if cell]
 
 
 def _is_numeric(rows: list[TableRow], column: int) -> bool:
     """Whether a column has numbers and nothing else."""
-    cells = [row.cells[column] for row in rows if len(row.cells) > column and row.cells[column]]
-    return bool(cells) and all(map(_is_number, cells))
+    values = _values_in(rows, column)
+    return bool(values) and all(map(_is_number, values))
 
 
 def _has_header(part: list[TableRow], *, is_first: bool) -> bool:
@@ -216,13 +233,11 @@ def _has_header(part: list[TableRow], *, is_first: bool) -> bool:
     if first.has_groups or not rows:
         return is_first or first.has_groups
     numbers = [cell for cell in first.cells if _is_number(cell)]
-    is_series = all(_YEAR_CELL.match(cell) for cell in numbers) or numbers == [
-        str(number) for number in range(1, len(numbers) + 1)
-    ]
+    ordinals = [str(number) for number in range(1, len(numbers) + 1)]
+    is_series = numbers == ordinals or all(map(_YEAR_CELL.match, numbers))
     has_numbers_below = False
     for column, cell in enumerate(first.cells):
-        below = [row.cells[column] for row in rows if len(row.cells) > column]
-        if cell and cell in below:
+        if cell and cell in _values_in(rows, column):
             return False
         is_numeric = _is_numeric(rows, column)
         if is_numeric and _is_number(cell) and not is_series:
@@ -233,13 +248,16 @@ def _has_header(part: list[TableRow], *, is_first: bool) -> bool:
 
 def _has_names_and_values(table: list[TableRow]) -> bool:
     """Whether two columns are names with a colon, or the first value is a number, but no year."""
-    if not table or len(table[0].cells) != 2 or max(len(row.cells) for row in table) != 2:
+    if not table or len(table[0].cells) != 2:
+        return False
+    if any(len(row.cells) > 2 for row in table):
         return False
     names = [row.cells[0] for row in table if len(row.cells) == 2]
     with_colon = sum(name.endswith((":", "：")) for name in names)
-    first_value = table[0].cells[1]
-    is_year = _YEAR_CELL.fullmatch(first_value) is not None
-    return 2 * with_colon > len(names) or (_is_number(first_value) and not is_year)
+    if 2 * with_colon > len(names):
+        return True
+    _, first_value = table[0].cells
+    return _is_number(first_value) and not _YEAR_CELL.fullmatch(first_value)
 
 
 def _name_and_value(cells: list[str]) -> str:
@@ -251,21 +269,23 @@ def _name_and_value(cells: list[str]) -> str:
 def _header_length(table: list[TableRow]) -> int:
     """The number of rows in the header: the rows with groups, and the row of words below."""
     length = 1
-    while (
-        length < min(MOST_HEADER_ROWS, len(table) - 1)
-        and table[length - 1].has_groups
-        and not any(_is_number(cell) for cell in table[length].cells)
-    ):
+    for row in table[1 : min(MOST_HEADER_ROWS, len(table) - 1)]:
+        has_groups_above = table[length - 1].has_groups
+        if not has_groups_above or any(map(_is_number, row.cells)):
+            break
         length += 1
     return length
 
 
 def _is_number(cell: str) -> bool:
-    digits = sum(letter.isdecimal() for letter in cell)
-    return digits > 0 and not any(letter.isalpha() for letter in cell)
+    has_digits = any(map(str.isdecimal, cell))
+    return has_digits and not any(map(str.isalpha, cell))
 
 
 def _joined_header(rows: list[TableRow]) -> list[str]:
     """The names of the columns: the distinct words above each column."""
-    columns = zip_longest(*(row.cells for row in rows), fillvalue="")
-    return [" ".join(dict.fromkeys(filter(None, column))) for column in columns]
+    names: list[str] = []
+    for column in zip_longest(*(row.cells for row in rows), fillvalue=""):
+        distinct_words = dict.fromkeys(filter(None, column))
+        names.append(" ".join(distinct_words))
+    return names

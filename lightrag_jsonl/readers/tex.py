@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.core.types import Document
+from lightrag_jsonl.core.types import Document, Json
 from lightrag_jsonl.readers.limits import FileMeter
-from lightrag_jsonl.readers.markdown import without_blank_runs
+from lightrag_jsonl.readers.markdown import markdown_heading, without_blank_runs
+from lightrag_jsonl.readers.xml_elements import whole_number
 from lightrag_jsonl.text.patterns import pattern_of
+from lightrag_jsonl.text.strings import single_spaced
 
 SECTION_LEVELS = {
     "part": 1, "chapter": 1, "section": 2, "subsection": 3, "subsubsection": 4, "paragraph": 5,
@@ -31,6 +33,7 @@ END_OF_DOCUMENT = pattern_of(r"^(?P<last_words>[^%\n]*?)\\end\s*\{document\}", r
 UNOPENED = pattern_of(r"\\end\s*\{[^{}\n]*\}|[\]}]")
 CODE_OPTIONS = pattern_of(r"\A(?:\[[^\]\n]*\]|\{[^}\n]*\})*[ \t]*\n?")
 LONGEST_DEFINITION = 1_000  # characters of a command of the document's own
+NOTED_COMMANDS = 10
 DEFINED = "defined in the document"  # the category of these commands: each category is asked for each command
 
 
@@ -46,12 +49,16 @@ def read_tex(data: bytes, meter: FileMeter) -> Document:
         raise ConfigError("is nested too deeply") from error
     meter.add_characters(len(reader.text))
     if reader.unknown:
-        meter.add_note(f"unknown commands left out: {', '.join(sorted(reader.unknown)[:10])}")
-    metadata = {"author": reader.fields["author"]} if reader.fields.get("author") else {}
+        commands = ", ".join(sorted(reader.unknown)[:NOTED_COMMANDS])
+        meter.add_note(f"unknown commands left out: {commands}")
+    fields = reader.fields
+    metadata: dict[str, Json] = {}
+    if author := fields.get("author"):
+        metadata["author"] = author
     return Document(
         reader.text,
-        title=reader.fields.get("title") or None,
-        date=reader.fields.get("date") or None,
+        title=fields.get("title") or None,
+        date=fields.get("date") or None,
         metadata=metadata,
     )
 
@@ -65,21 +72,24 @@ class _Reader:
         self.fields: dict[str, str] = {}
         self.unknown: set[str] = set()
         self._commands = _commands_by_kind()
-        source = CODE_ENVIRONMENT.sub(r"\\\1{verbatim}", source)
-        begin = BEGIN_OF_DOCUMENT.search(source)
-        preamble = source[: begin.start()] if begin else ""
-        body = source[begin.end() :] if begin else source
+        body = CODE_ENVIRONMENT.sub(r"\\\1{verbatim}", source)
+        preamble = ""
+        if begin := BEGIN_OF_DOCUMENT.search(body):
+            preamble = body[: begin.start()]
+            body = body[begin.end() :]
         if end := END_OF_DOCUMENT.search(body):
             body = body[: end.end("last_words")]
         self._parse_context = latexwalker.get_default_latex_context_db()
         self._text_context = latex2text.get_default_latex_context_db()
         self._write_as_markdown()
-        parts = [self._parsed_with_definitions(preamble), self._parsed_with_definitions(body)]
-        for node in chain(*parts):
-            if _macro_name(node) in TITLE_FIELDS:
-                self.fields[node.macroname] = " ".join(self._text(_macro_arguments(node)).split())
+        preamble_nodes = self._parsed_with_definitions(preamble)
+        body_nodes = self._parsed_with_definitions(body)
+        for node in chain(preamble_nodes, body_nodes):
+            name = _macro_name(node)
+            if name in TITLE_FIELDS:
+                self.fields[name] = single_spaced(self._text(_macro_arguments(node)))
         self.unknown.clear()  # those of the preamble are no words
-        self.text = without_blank_runs(self._text(parts[1])).strip()
+        self.text = without_blank_runs(self._text(body_nodes)).strip()
 
     def _parsed_with_definitions(self, source: str) -> list[Any]:
         """The nodes of a source, in which the own commands defined there are known."""
@@ -119,25 +129,28 @@ class _Reader:
 
         silent = self._commands["silent"]
         text_last = {"href": "{{", **self._commands["text"]}
+        arguments = {**text_last, **silent}
+        environments = self._commands["environment"]
         self._parse_context.add_context_category(
             "arguments",
-            macros=[MacroSpec(*item) for item in {**text_last, **silent}.items()],
-            environments=[EnvironmentSpec(*item) for item in self._commands["environment"].items()],
+            macros=[MacroSpec(*item) for item in arguments.items()],
+            environments=[EnvironmentSpec(*item) for item in environments.items()],
             prepend=True,
         )
         unwritten = (*silent, *TITLE_FIELDS, *DEFINITIONS, "maketitle", "today")
+        written_as: dict[str, Any] = {
+            **dict.fromkeys(unwritten, ""),
+            **dict.fromkeys(SECTION_LEVELS, _section_heading),
+            "item": _item,
+            **dict.fromkeys(text_last, _last_words),
+            **LOGOS,
+            "url": "%s",
+            "footnote": " (%(2)s)",
+            "\\": "\n",
+        }
         self._text_context.add_context_category(
             "markdown",
-            macros=[
-                *[MacroTextSpec(name, simplify_repl="") for name in unwritten],
-                *[MacroTextSpec(name, simplify_repl=_section_heading) for name in SECTION_LEVELS],
-                MacroTextSpec("item", simplify_repl=_item),
-                *[MacroTextSpec(name, simplify_repl=_last_words) for name in text_last],
-                *[MacroTextSpec(name, simplify_repl=text) for name, text in LOGOS.items()],
-                MacroTextSpec("url", simplify_repl="%s"),
-                MacroTextSpec("footnote", simplify_repl=" (%(2)s)"),
-                MacroTextSpec("\\", simplify_repl="\n"),
-            ],
+            macros=[MacroTextSpec(name, simplify_repl=form) for name, form in written_as.items()],
             environments=[EnvironmentTextSpec("verbatim", simplify_repl=_code_text)],
             specials=[SpecialsTextSpec("&", " | "), SpecialsTextSpec("~", " ")],
             prepend=True,
@@ -188,20 +201,23 @@ def _macro_definitions(nodes: list[Any]) -> Iterator[tuple[str, int, Any]]:
         if _macro_name(node) not in DEFINITIONS or node.nodeargd is None:
             continue
         _, name_node, count_node, *_, body = node.nodeargd.argnlist
-        name = name_node.latex_verbatim().strip("{}\\ ") if name_node else ""
-        count = count_node.latex_verbatim().strip("[]{} ") if count_node else "0"
-        if name and body is not None:
-            yield name, int(count) if count.isdecimal() else 0, body
+        if not name_node or body is None:
+            continue
+        name = name_node.latex_verbatim().strip("{}\\ ")
+        count = count_node.latex_verbatim().strip("[]{} ") if count_node else ""
+        if name:
+            yield name, whole_number(count), body
 
 
 def _filled(text: str) -> Callable[[Any, Any], str]:
     """A writer of a command: the definition, with the arguments in place of #1, #2 and so on."""
 
     def write(node: Any, l2tobj: Any) -> str:
-        arguments = [
-            str(l2tobj.nodelist_to_text([argument])) for argument in _macro_arguments(node)
-        ]
-        return PLACE.sub(lambda match: "".join(arguments[int(match[1]) - 1 :][:1]), text)
+        texts_by_number = {
+            str(number): str(l2tobj.nodelist_to_text([argument]))
+            for number, argument in enumerate(_macro_arguments(node), 1)
+        }
+        return PLACE.sub(lambda match: texts_by_number.get(match[1], ""), text)
 
     return write
 
@@ -212,18 +228,22 @@ def _macro_name(node: Any) -> str:
 
 def _macro_arguments(node: Any) -> list[Any]:
     """The arguments given to a command."""
-    arguments = node.nodeargd.argnlist if node.nodeargd is not None else ()
-    return [argument for argument in arguments or () if argument is not None]
+    if node.nodeargd is None:
+        return []
+    return [argument for argument in node.nodeargd.argnlist or () if argument is not None]
 
 
 def _section_heading(node: Any, l2tobj: Any) -> str:
-    words = " ".join(str(l2tobj.nodelist_to_text(_macro_arguments(node)[-1:])).split())
-    return f"\n\n{'#' * SECTION_LEVELS[node.macroname]} {words}\n\n"
+    words = single_spaced(_last_words(node, l2tobj))
+    heading = markdown_heading(words, SECTION_LEVELS[node.macroname])
+    return f"\n\n{heading}\n\n"
 
 
 def _item(node: Any, l2tobj: Any) -> str:
     label = str(l2tobj.nodelist_to_text(_macro_arguments(node)))
-    return f"\n- {label}: " if label else "\n- "
+    if label:
+        return f"\n- {label}: "
+    return "\n- "
 
 
 def _last_words(node: Any, l2tobj: Any) -> str:
@@ -233,5 +253,6 @@ def _last_words(node: Any, l2tobj: Any) -> str:
 def _code_text(node: Any, l2tobj: Any) -> str:
     """Unchanged code in a fence, without the options before."""
     verbatim = getattr(node.nodeargd, "verbatim_text", None)  # absent without an end
-    code = CODE_OPTIONS.sub("", verbatim or node.latex_verbatim(), count=1).rstrip()
+    source = verbatim or node.latex_verbatim()
+    code = CODE_OPTIONS.sub("", source, count=1).rstrip()
     return f"\n```\n{code}\n```\n"

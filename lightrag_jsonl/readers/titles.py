@@ -4,6 +4,7 @@ import re
 
 from lightrag_jsonl.text.cjk import is_cjk
 from lightrag_jsonl.text.patterns import pattern_of
+from lightrag_jsonl.text.strings import single_spaced
 
 BEGINNING = 4_000  # characters, in which a document says what it is called
 FEWEST_TITLE_WORDS = 2
@@ -25,8 +26,9 @@ def heading_title(text: str) -> str | None:
     levels = [len(marks) for marks, _ in headings]
     if not levels or levels[0] != 1 or levels.count(1) > 1:
         return None
-    title = _EMPHASIS.sub("", _LINK.sub(r"\1", headings[0][1]))
-    return " ".join(title.split())[:LONGEST_TITLE] or None
+    _, heading = headings[0]
+    title = _EMPHASIS.sub("", _LINK.sub(r"\1", heading))
+    return single_spaced(title)[:LONGEST_TITLE] or None
 
 
 def confirmed_title(title: str | None, text: str) -> str | None:
@@ -35,10 +37,11 @@ def confirmed_title(title: str | None, text: str) -> str | None:
     Programs write names of files and templates into the properties, such as "Microsoft Word -
     draft3.doc".
     """
-    title = " ".join((title or "").split())
+    title = single_spaced(title)
     words = _WORDS.findall(title.casefold())
-    is_long = len(words) >= FEWEST_TITLE_WORDS or sum(map(is_cjk, title)) >= FEWEST_TITLE_CHARACTERS
-    if not is_long or len(title) > LONGEST_TITLE:
+    has_words = len(words) >= FEWEST_TITLE_WORDS
+    has_characters = sum(map(is_cjk, title)) >= FEWEST_TITLE_CHARACTERS
+    if not (has_words or has_characters) or len(title) > LONGEST_TITLE:
         return None
     beginning = "".join(_WORDS.findall(text[:BEGINNING].casefold()))
     return title if "".join(words) in beginning else None

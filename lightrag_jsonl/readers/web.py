@@ -20,24 +20,29 @@ from lightrag_jsonl.readers.page_blocks import (
     remove_menus,
 )
 from lightrag_jsonl.readers.xml_elements import elements_named, xml_root
+from lightrag_jsonl.text.strings import single_spaced
 
 LARGE_PAGE = 1 << 20  # characters; trafilatura's time grows with the square of a page's length
 SHORT_ARTICLE = 250  # characters; below, trafilatura gives up the page's structure
 MARKUP_SHARE = 1.5  # of an article to the text of its page without menus
 FEWEST_NOTED = 500  # characters beside the main text
-
+LONGEST_EXAMPLE = 60  # characters, in the note
 
 _DECLARATION = re.compile(
     rb"""<\?xml[^>]{0,200}?\bencoding\s*=\s*["']([\w.:-]+)|<meta[^>]{0,300}?\bcharset\s*=\s*["']?\s*([\w.:-]+)""",
     re.IGNORECASE,
 )
 DECLARATION_BYTES = 4_096  # at the beginning of a page; browsers look at 1,024
+ENCRYPTION = "META-INF/encryption.xml"
 
 
 def declared_encoding(data: bytes) -> str:
     """The encoding declared by a page of HTML or XML, or ""."""
     match = _DECLARATION.search(data, 0, DECLARATION_BYTES)
-    return (match[1] or match[2]).decode() if match else ""
+    if match is None:
+        return ""
+    name = match[1] or match[2]
+    return name.decode()
 
 
 def read_html(data: bytes, meter: FileMeter) -> Document:
@@ -66,9 +71,8 @@ def _main_text(page: str, article: str, meter: FileMeter) -> str:
     content = _joined(chosen)
     length = sum(len(block.text) for block in left_out_blocks)
     if length > max(FEWEST_NOTED, len(content) / 10):
-        example = " ".join(max(left_out_blocks, key=lambda block: len(block.text)).text.split())[
-            :60
-        ]
+        longest = max(left_out_blocks, key=lambda block: len(block.text))
+        example = single_spaced(longest.text)[:LONGEST_EXAMPLE]
         meter.add_note(
             f"{length:,} characters beside the main text are left out, such as {example!r}"
         )
@@ -103,15 +107,19 @@ def read_epub(data: bytes, meter: FileMeter) -> Document:
         opf = _xml(book, package)
         items = {item.get("id"): item.get("href", "") for item in elements_named(opf, "item")}
         names = set(book.namelist())
-        encrypted = "META-INF/encryption.xml"
-        locked = book.read(encrypted).decode("utf-8", "replace") if encrypted in names else ""
+        locked = ""
+        if ENCRYPTION in names:
+            locked = book.read(ENCRYPTION).decode("utf-8", "replace")
         pages: dict[str, str] = {}
         for reference in elements_named(opf, "itemref"):
-            href = unquote(items.get(reference.get("idref"), "")).partition("#")[0]
+            address = unquote(items.get(reference.get("idref"), ""))
+            href, _, _ = address.partition("#")
+            if not href:
+                continue
             path = posixpath.normpath(posixpath.join(posixpath.dirname(package), href))
-            if href and f'"{path}"' in locked:
+            if f'"{path}"' in locked:
                 raise ConfigError("is encrypted (DRM)")
-            if href and path in names and path not in pages:
+            if path in names and path not in pages:
                 meter.add_pages(1)
                 chapter = book.read(path)
                 text = meter.decode(chapter, declared=declared_encoding(chapter))

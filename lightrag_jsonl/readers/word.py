@@ -8,7 +8,7 @@ from lightrag_jsonl.core.types import Document, Picture
 from lightrag_jsonl.readers.drawings import DRAWING, RELATIONSHIP, drawing_text
 from lightrag_jsonl.readers.formulas import formula_text
 from lightrag_jsonl.readers.limits import FileMeter
-from lightrag_jsonl.readers.markdown import markdown_table
+from lightrag_jsonl.readers.markdown import comment_line, markdown_heading, markdown_table
 from lightrag_jsonl.readers.ooxml import opened_package
 from lightrag_jsonl.readers.pictures import (
     SMALLEST_SIDE,
@@ -21,6 +21,7 @@ from lightrag_jsonl.readers.titles import confirmed_title, heading_title
 from lightrag_jsonl.readers.word_numbers import ParagraphNumbers, W, child_value
 from lightrag_jsonl.readers.xml_elements import local_name
 from lightrag_jsonl.text.patterns import pattern_of
+from lightrag_jsonl.text.strings import single_spaced
 
 PARAGRAPH_BREAK = "\n\n"
 EMU_PER_POINT = 12_700  # English Metric Units, in which drawings are measured
@@ -96,18 +97,17 @@ class WordText:
             if name == "p":
                 yield from self._paragraph(element)
             elif name == "tbl":
-                rows = [
-                    [
-                        " ".join(filter(None, self.blocks(cell)))
-                        for cell in _wrapped_children(row, "tc")
-                    ]
-                    for row in _wrapped_children(element, "tr")
-                ]
-                yield markdown_table(rows)
+                rows = _wrapped_children(element, "tr")
+                yield markdown_table(map(self._cells, rows))
             elif name in WRAPPERS:
                 yield from self.blocks(element)
             elif name == "altChunk":
                 self._meter.add_note("a document inside the document is left out")
+
+    def _cells(self, row: Any) -> list[str]:
+        """The texts of the cells of a row."""
+        cells = _wrapped_children(row, "tc")
+        return [" ".join(filter(None, self.blocks(cell))) for cell in cells]
 
     def note_margins(self, text: str) -> None:
         """Note the words in the headers and footers of pages that the text does not have."""
@@ -115,7 +115,7 @@ class WordText:
         for name in ("header", "footer"):
             for root in _part_roots(self._part, name):
                 for block in self.blocks(root):
-                    line = " ".join(block.split())
+                    line = single_spaced(block)
                     if _LETTER.search(line) and line not in text:
                         lines[line] = None
         if lines:
@@ -132,10 +132,11 @@ class WordText:
         style_id = "" if style is None else style.get(f"{W}val", "")
         if text:
             number = self._numbers.next_number(paragraph, style_id or "Normal")
-            level = self._levels.get(style_id, 0)
-            if level:
-                text = f"{'#' * level} {' '.join([*number.split(), *text.split()])}"
-            yield f"{number} {text}" if number and not level else text
+            if number:
+                text = f"{number} {text}"
+            if level := self._levels.get(style_id, 0):
+                text = markdown_heading(single_spaced(text), level)
+            yield text
         elif len(self.pictures) > earlier_pictures:
             yield ""
         for box in boxes:
@@ -169,16 +170,19 @@ class WordText:
     def _add_picture(self, picture: Any) -> None:
         """Keep a picture of some size, for a vision model."""
         blip = picture.find(f".//{DRAWING}blip")
-        image_id = None if blip is None else blip.get(f"{RELATIONSHIP}embed")
-        if not self._meter.sees or image_id not in self._part.related_parts:
+        if not self._meter.sees or blip is None:
+            return
+        image_id = blip.get(f"{RELATIONSHIP}embed")
+        if image_id not in self._part.related_parts:
             return
         width, height = _drawn_size(picture)
         if min(width, height) < SMALLEST_SIDE:
             return
         packed = packaged_picture(self._part.related_parts[image_id].blob, self._meter)
         if packed is not None:
+            picture_data, media_type = packed
             box = (0.0, 0.0, round(width, 1), round(height, 1))
-            self.pictures.append(Picture(1, box, data=packed[0], media_type=packed[1]))
+            self.pictures.append(Picture(1, box, data=picture_data, media_type=media_type))
 
     def _note_mark(self, reference: Any, kind: str, notes: list[str]) -> Iterator[str]:
         """The mark of a note, as in Markdown; the text of the note is added to the list."""
@@ -193,19 +197,22 @@ class WordText:
     def _comment(self, reference: Any) -> str:
         """The comment at a place, with its writer; "" for a comment that was read before."""
         comment = self._notes.pop(("comment", reference.get(f"{W}id")), None)
-        words = "" if comment is None else " ".join(self.blocks(comment))
+        if comment is None:
+            return ""
+        words = " ".join(self.blocks(comment))
         if not words:
             return ""
-        author = " ".join(comment.get(f"{W}author", "").split())
-        return f"Comment by {author}: {words}" if author else f"Comment: {words}"
+        return comment_line(words, author=comment.get(f"{W}author"))
 
 
 def _drawn_size(picture: Any) -> tuple[float, float]:
     """Width and height of a picture, in points."""
     extent = picture.find(f".//{DRAWING}xfrm/{DRAWING}ext")
-    sizes = ["0", "0"] if extent is None else [extent.get("cx", "0"), extent.get("cy", "0")]
+    if extent is None:
+        return 0.0, 0.0
     try:
-        width, height = map(int, sizes)
+        width = int(extent.get("cx", "0"))
+        height = int(extent.get("cy", "0"))
     except ValueError:
         return 0.0, 0.0
     return width / EMU_PER_POINT, height / EMU_PER_POINT
@@ -244,7 +251,7 @@ def _heading_levels(styles: Iterable[Any]) -> dict[str, int]:
     for style_id in bases:
         chain: dict[str, None] = {}
         base: str | None = style_id
-        while base is not None and base in bases and base not in levels and base not in chain:
+        while base in bases and base not in levels and base not in chain:
             chain[base] = None
             base = bases[base]
         level = levels.get(base, 0) if base is not None else 0

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass, field
+from string import ascii_lowercase
 from typing import Any
 
 from lightrag_jsonl.readers.xml_elements import whole_number
@@ -41,9 +42,10 @@ class ListDefinition:
     def next_number(self, level: int, start: int | None = None) -> str:
         """The number of the next paragraph of a level; "" for a bullet."""
         own = self.levels[level]
-        self.counts[level] = self.counts.get(level, own.start - 1) + 1 if start is None else start
-        for deeper in [deeper for deeper in self.counts if deeper > level]:
-            del self.counts[deeper]
+        if start is None:
+            start = self.counts.get(level, own.start - 1) + 1
+        self.counts = {upper: count for upper, count in self.counts.items() if upper < level}
+        self.counts[level] = start
         if own.format in ("bullet", "none"):
             return ""
 
@@ -51,8 +53,9 @@ class ListDefinition:
             index = int(match[1]) - 1
             shape = self.levels.get(index, ListLevel())
             count = self.counts.get(index, shape.start)
-            is_other = own.is_legal and shape.format != "decimalZero"
-            return written_number(count, "decimal" if is_other else shape.format)
+            if own.is_legal and shape.format != "decimalZero":
+                return written_number(count, "decimal")
+            return written_number(count, shape.format)
 
         return re.sub(r"%([1-9])", part, own.pattern).strip()
 
@@ -71,12 +74,16 @@ class ParagraphNumbers:
     def next_number(self, paragraph: Any, style_id: str | None) -> str:
         """The number before a paragraph, or ""; the list counts on."""
         list_id, level = self._list_of(paragraph, style_id)
-        definition = self._definitions.get(self._definition_ids.get(list_id, ""))
+        definition = self._definition(list_id)
         if definition is None or level not in definition.levels:
             return ""
         for restarted, start in self._starts.pop(list_id, {}).items():
             definition.counts[restarted] = start - 1
         return definition.next_number(level)
+
+    def _definition(self, list_id: str) -> ListDefinition | None:
+        definition_id = self._definition_ids.get(list_id, "")
+        return self._definitions.get(definition_id)
 
     def _read(self, numbering: Any) -> None:
         for abstract in numbering.iter(f"{W}abstractNum"):
@@ -87,33 +94,38 @@ class ParagraphNumbers:
         for number in numbering.iter(f"{W}num"):
             list_id = number.get(f"{W}numId", "")
             self._definition_ids[list_id] = child_value(number, "abstractNumId")
-            starts = {
-                whole_number(override.get(f"{W}ilvl")): whole_number(
-                    child_value(override, "startOverride"), 1
-                )
-                for override in number.iter(f"{W}lvlOverride")
-                if override.find(f"{W}startOverride") is not None
-            }
+            starts: dict[int, int] = {}
+            for override in number.iter(f"{W}lvlOverride"):
+                if override.find(f"{W}startOverride") is not None:
+                    level = whole_number(override.get(f"{W}ilvl"))
+                    starts[level] = whole_number(child_value(override, "startOverride"), 1)
             if starts:
                 self._starts[list_id] = starts
 
     def _list_of(self, paragraph: Any, style_id: str | None) -> tuple[str, int]:
         """The list and the level of a paragraph: the paragraph's own, or else the style's."""
-        properties = paragraph.find(f"{W}pPr/{W}numPr")
-        if properties is not None and child_value(properties, "numId"):
-            return child_value(properties, "numId"), whole_number(child_value(properties, "ilvl"))
+        list_id, level = _numbering_of(paragraph)
         visited: set[str] = set()
-        while style_id and style_id not in visited and style_id in self._styles:
+        while not list_id and style_id and style_id not in visited and style_id in self._styles:
             visited.add(style_id)
             style = self._styles[style_id]
-            in_style = style.find(f"{W}pPr/{W}numPr")
-            if in_style is not None and child_value(in_style, "numId"):
-                list_id = child_value(in_style, "numId")
-                definition = self._definitions.get(self._definition_ids.get(list_id, ""))
-                by_style = {} if definition is None else definition.levels_by_style
-                return list_id, by_style.get(style_id, whole_number(child_value(in_style, "ilvl")))
+            list_id, level = _numbering_of(style)
+            definition = self._definition(list_id)
+            if definition is not None:
+                level = definition.levels_by_style.get(style_id, level)
             style_id = child_value(style, "basedOn")
+        return list_id, level
+
+
+def _numbering_of(element: Any) -> tuple[str, int]:
+    """The list and the level in the properties of a paragraph or a style; "" without a list."""
+    properties = element.find(f"{W}pPr/{W}numPr")
+    if properties is None:
         return "", 0
+    list_id = child_value(properties, "numId")
+    if not list_id:
+        return "", 0
+    return list_id, whole_number(child_value(properties, "ilvl"))
 
 
 def _add_level(definition: ListDefinition, element: Any) -> None:
@@ -133,8 +145,9 @@ def written_number(number: int, format: str) -> str:
     if not 0 < number <= LARGEST_NUMBER:
         return str(number)
     if format in ("lowerLetter", "upperLetter") and number <= 26 * LIST_LEVELS:
-        letter = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)
-        return letter.upper() if format == "upperLetter" else letter
+        round_of_alphabet, index = divmod(number - 1, len(ascii_lowercase))
+        letters = ascii_lowercase[index] * (round_of_alphabet + 1)
+        return letters.upper() if format == "upperLetter" else letters
     if format in ("lowerRoman", "upperRoman") and number < 4_000:
         roman = _roman(number)
         return roman.upper() if format == "upperRoman" else roman
@@ -156,17 +169,25 @@ def _roman(number: int) -> str:
 def _chinese(number: int) -> str:
     """A number below a hundred in Chinese: 七, 十二, 三十."""
     tens, units = divmod(number, 10)
-    ten = "" if tens == 0 else "十" if tens == 1 else _DIGITS[tens] + "十"
-    return ten + (_DIGITS[units] if units or not tens else "")
+    if not tens:
+        return _DIGITS[units]
+    text = "十" if tens == 1 else f"{_DIGITS[tens]}十"
+    if units:
+        text += _DIGITS[units]
+    return text
 
 
 def child_value(element: Any, name: str) -> str:
     """The value of a property; "" for a missing property."""
     child = element.find(f"{W}{name}")
-    return "" if child is None else child.get(f"{W}val", "")
+    if child is None:
+        return ""
+    return str(child.get(f"{W}val", ""))
 
 
 def _is_on(element: Any, name: str) -> bool:
     """Whether a property is there and not switched off."""
     child = element.find(f"{W}{name}")
-    return child is not None and child.get(f"{W}val", "1") not in ("0", "false", "off")
+    if child is None:
+        return False
+    return child.get(f"{W}val", "1") not in ("0", "false", "off")

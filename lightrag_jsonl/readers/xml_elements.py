@@ -13,8 +13,10 @@ def xml_root(data: bytes) -> Any | None:
     parser = etree.XMLParser(
         resolve_entities=False, no_network=True, load_dtd=False, recover=True, collect_ids=False
     )
+    if not data.strip():
+        return None
     try:
-        return etree.fromstring(data, parser) if data.strip() else None
+        return etree.fromstring(data, parser)
     except etree.XMLSyntaxError:
         return None
 
@@ -31,9 +33,14 @@ def elements_named(root: Any, name: str) -> list[Any]:
 
 def local_name(element: Any) -> str:
     """The name of an element without its namespace; nothing for comments and instructions."""
-    return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""
+    tag = element.tag
+    if not isinstance(tag, str):
+        return ""
+    return tag.rpartition("}")[2]
 
 
 def whole_number(text: str | None, default: int = 0) -> int:
     """A number in an attribute; the default for anything else."""
-    return int(text) if text and text.isascii() and text.isdecimal() and len(text) < 10 else default
+    if not text or len(text) >= 10:
+        return default
+    return int(text) if text.isascii() and text.isdecimal() else default

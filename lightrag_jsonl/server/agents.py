@@ -47,20 +47,24 @@ async def answer_agent(call: Call) -> Response:
 def _check_arguments(call: Call) -> None:
     """413 for a tool's argument longer than the limit of a question."""
     params = call.body.get("params")
-    arguments = params.get("arguments") if isinstance(params, dict) else None
+    if not isinstance(params, dict):
+        return
+    arguments = params.get("arguments")
+    if not isinstance(arguments, dict):
+        return
     limit = call.indexes.limits.question
-    for name, value in arguments.items() if isinstance(arguments, dict) else ():
+    for name, value in arguments.items():
         if isinstance(value, str) and len(value) > limit:
             raise HTTPException(413, f"{name} has over {limit:,} characters")
 
 
 def _one_response(messages: list[Message], index: Index) -> Response:
     """The messages of an ASGI application as a single response, without folders of this machine."""
-    start = messages[0]
-    body = b"".join(message.get("body", b"") for message in messages[1:])
+    start, *parts = messages
+    body = b"".join(part.get("body", b"") for part in parts)
     headers = {name.decode(): text.decode() for name, text in start["headers"]}
     if headers.get("content-type") == "application/json":
-        value = without_folders(msgspec.json.decode(body), index.address)
-        body = msgspec.json.encode(value)
+        value = msgspec.json.decode(body)
+        body = msgspec.json.encode(without_folders(value, index.address))
         del headers["content-length"]
     return Response(body, start["status"], headers)

@@ -26,6 +26,7 @@ from lightrag_jsonl.storage.store import search
 from lightrag_jsonl.storage.views import Snapshot
 from lightrag_jsonl.text.markup import without_bullets, without_markup
 from lightrag_jsonl.text.names import name_key
+from lightrag_jsonl.text.strings import single_spaced
 
 SENTENCES: Final = 3
 QUESTION_FORMS: Final = 3
@@ -71,11 +72,8 @@ async def _first_screen(index: Index) -> BeginningBody:
     forms = QUESTION_WORDS[language]
     whole = forms["whole"]
     names = await _main_names(index)
-    sentences = [
-        sentence
-        for sentence in await _quotes(index, whole, mode="overview", sentences=2 * SENTENCES)
-        if len(sentence.text) <= LONGEST_QUOTED_SENTENCE
-    ]
+    quotes = await _quotes(index, whole, mode="overview", sentences=2 * SENTENCES)
+    sentences = [quote for quote in quotes if len(quote.text) <= LONGEST_QUOTED_SENTENCE]
     questions = [whole] if sentences else []
     async for question in _answered(index, names[:TRIED], forms):
         questions.append(question)
@@ -105,18 +103,21 @@ def _document_counts(snapshot: Snapshot, keys: Sequence[str]) -> dict[str, int]:
     positions, chunks = snapshot.graph.chunks_of(column(ids_by_key.values()))
     documents = snapshot.chunk_documents(chunks.tolist())
     counted_keys = list(ids_by_key)
-    pairs = {
-        (counted_keys[position], documents[chunk][0])
-        for position, chunk in zip(positions.tolist(), chunks.tolist(), strict=True)
-    }
+    pairs: set[tuple[str, int]] = set()
+    for position, chunk in zip(positions.tolist(), chunks.tolist(), strict=True):
+        document_row, _ = documents[chunk]
+        pairs.add((counted_keys[position], document_row))
     return Counter(key for key, _ in pairs)
 
 
 def _is_telling(name: str) -> bool:
     """Whether a name is fit for a question: not a mark such as L4, nor a piece of markup."""
+    if re.search(r"[\[\](){}<>|`*#_/\\]", name):
+        return False
     letters = [char for char in name if char.isalpha()]
-    is_short = len(letters) < 2 if any(ord(char) > 0x2E7F for char in letters) else len(letters) < 3
-    return not is_short and not re.search(r"[\[\](){}<>|`*#_/\\]", name)
+    is_chinese = any(ord(char) > 0x2E7F for char in letters)
+    fewest_letters = 2 if is_chinese else 3
+    return len(letters) >= fewest_letters
 
 
 def _spread(sentences: Sequence[QuotedSentence], count: int) -> list[QuotedSentence]:
@@ -132,11 +133,12 @@ async def _answered(
     about_one: list[tuple[str, tuple[str, ...]]] = []
     for line in names:
         form = forms["person" if line.type in PERSON_TYPES else "name"]
-        about_one.append((form.format(line.name), (line.name,)))
+        question = form.format(line.name)
+        about_one.append((question, (line.name,)))
     about_two: list[tuple[str, tuple[str, ...]]] = []
     for relation in await _relations_of(index, names):
-        ends = (relation.source, relation.target)
-        about_two.append((forms["relation"].format(*ends), ends))
+        question = forms["relation"].format(relation.source, relation.target)
+        about_two.append((question, (relation.source, relation.target)))
     offered: set[str] = set()
     for candidates in (about_one, about_two, about_one[::-1]):
         for question, asked_names in candidates:
@@ -151,8 +153,9 @@ async def _answered(
 
 def _tells_of(names: Sequence[str], sentence: str) -> bool:
     """Whether a sentence has all the names, and says more than them: a heading read as a name does not."""
-    are_there = all(name in sentence for name in names)
-    return are_there and 2 * sum(len(name) for name in names) <= len(sentence)
+    if not all(name in sentence for name in names):
+        return False
+    return 2 * sum(map(len, names)) <= len(sentence)
 
 
 async def _relations_of(index: Index, names: Sequence[EntityLine]) -> list[Relation]:
@@ -195,13 +198,14 @@ async def _quotes(
     for quote in answer.quotes:
         chunk = chunks[quote.chunk_id]
         text = chunk.text[quote.start - chunk.start : quote.end - chunk.start]
+        title = context.documents.get(chunk.document_id)
         quotes.append(
             QuotedSentence(
-                text=" ".join(without_bullets(without_markup(text)).split()),
+                text=single_spaced(without_bullets(without_markup(text))),
                 chunk_id=quote.chunk_id,
                 start=quote.start,
                 end=quote.end,
-                document=context.documents.get(chunk.document_id) or chunk.document_id,
+                document=title or chunk.document_id,
             )
         )
     return quotes

@@ -29,7 +29,9 @@ class PageServer(uvicorn.Server):
 def page_address(host: str, port: int) -> str:
     """The address of the page for a browser on the same machine."""
     name = "127.0.0.1" if host in EVERY_ADDRESS else host
-    return f"http://[{name}]:{port}/" if ":" in name else f"http://{name}:{port}/"
+    if ":" in name:
+        name = f"[{name}]"
+    return f"http://{name}:{port}/"
 
 
 def run_server(app: Starlette, host: str, port: int, *, opens_page: bool) -> None:

@@ -46,7 +46,9 @@ class ChatMessage(Struct):
         content = self.content or ""
         if not isinstance(content, str):
             content = "\n".join(str(part.get("text", "")) for part in content)
-        return SOURCE_LIST.sub("", content) if self.role == "assistant" else content
+        if self.role == "assistant":
+            content = SOURCE_LIST.sub("", content)
+        return content
 
 
 def model_names(indexes: Indexes) -> list[str]:
@@ -111,7 +113,9 @@ def finish_reason(answer: Answer) -> str:
 def stream_part(media: str, value: object) -> str:
     """A value as a part of a stream: a server-sent event, or a line of JSON."""
     text = msgspec.json.encode(value).decode()
-    return f"data: {text}\n\n" if media == EVENTS else f"{text}\n"
+    if media == EVENTS:
+        return f"data: {text}\n\n"
+    return f"{text}\n"
 
 
 def last_question(turns: Sequence[ChatMessage], mode: Mode) -> tuple[str, QueryParam]:
@@ -120,18 +124,20 @@ def last_question(turns: Sequence[ChatMessage], mode: Mode) -> tuple[str, QueryP
     if not positions:
         raise ConfigError("messages must contain a user message")
     question_position = positions[-1]
-    earlier = [turn for turn in turns[:question_position] if turn.role in ("user", "assistant")]
+    history: list[Message] = []
+    for turn in turns[:question_position]:
+        if turn.role == "user":
+            earlier_question, _, _ = _without_slash_mode(turn.text)
+            history.append(Message("user", earlier_question))
+        elif turn.role == "assistant":
+            history.append(Message("assistant", turn.text))
     instructions = [turn.text for turn in turns if turn.role in ("system", "developer")]
     question, asked_mode, own_instructions = _without_slash_mode(turns[question_position].text)
+    instructions.append(own_instructions)
     param = QueryParam(
         mode=asked_mode or mode,
-        user_prompt="\n".join(filter(None, [*instructions, own_instructions])),
-        conversation_history=[
-            Message(
-                turn.role, _without_slash_mode(turn.text)[0] if turn.role == "user" else turn.text
-            )
-            for turn in earlier
-        ],
+        user_prompt="\n".join(filter(None, instructions)),
+        conversation_history=history,
     )
     return question, param
 
@@ -182,26 +188,28 @@ async def _answer_from(index: Index, question: str, param: QueryParam) -> Answer
             if isinstance(event, AnswerChunk) and event.text:
                 yield event.text
             elif isinstance(event, Answer):
-                if lines := list(answer_lines(event)):
-                    yield SOURCES_SEPARATOR + "".join(f"- {line}\n" for line in lines)
+                if sources := "".join(f"- {line}\n" for line in answer_lines(event)):
+                    yield SOURCES_SEPARATOR + sources
                 yield event
 
 
 async def _side_task(index: Index, prompt: str) -> AnswerPieces:
     """The answer to a chat program's own request, such as for a title: without the index."""
+    engine = index.rag.engine
     meter = UsageMeter()
-    if index.rag.engine.client.has_model("answer"):
-        reply = await index.rag.engine.client.chat([Message("user", prompt)], meter)
+    if engine.client.has_model("answer"):
+        reply = await engine.client.chat([Message("user", prompt)], meter)
         text = reply.readable_text
     else:
         text = json.dumps(_side_task_without_model(prompt), ensure_ascii=False)
     yield text
-    yield Answer(text, context=Context(language=index.rag.engine.language), usage=meter.spent)
+    yield Answer(text, context=Context(language=engine.language), usage=meter.spent)
 
 
 def _side_task_without_model(prompt: str) -> dict[str, object]:
     """A title from the first words of the conversation; no tags, follow-ups or queries."""
     if '"title"' in prompt:
         match = FIRST_TURN.search(prompt)
-        return {"title": match[1][:CHAT_TITLE_LENGTH] if match else "…"}
+        title = match[1][:CHAT_TITLE_LENGTH] if match else "…"
+        return {"title": title}
     return {name: [] for name in ("tags", "follow_ups", "queries") if f'"{name}"' in prompt}

@@ -121,7 +121,8 @@ async def insert_documents(call: Call) -> Job:
     check_media_type(call.request, "application/json")
     async with call.index.jobs.new_content() as content:
         await _receive(call, content)
-        documents = _storable_documents(content, call.index.rag.engine.clock.seconds())
+        now = call.index.rag.engine.clock.seconds()
+        documents = _storable_documents(content, now)
         return await call.index.jobs.add_documents(documents, content.size)
 
 
@@ -137,11 +138,13 @@ def _storable_documents(content: JobContent, now: float) -> Iterator[PendingDocu
 async def upload_file(call: Call) -> Job:
     """Index a file; the file's name is a title and never a path."""
     params: UploadParams = call.params
-    if not params.name.isprintable() or set(params.name) & set("/\\"):
+    has_folders = "/" in params.name or "\\" in params.name
+    if has_folders or not params.name.isprintable():
         raise HTTPException(400, "the name of a file must not hold folders or control characters")
     check_media_type(call.request, "application/octet-stream")
     document = Document("", id=params.id, title=params.title, source=params.name, date=params.date)
-    pending = PendingDocument(document=document, created_at=call.index.rag.engine.clock.seconds())
+    now = call.index.rag.engine.clock.seconds()
+    pending = PendingDocument(document=document, created_at=now)
     async with call.index.jobs.new_content() as content:
         await _receive(call, content)
         details = msgspec.to_builtins(params)
@@ -156,12 +159,16 @@ async def _receive(call: Call, content: JobContent) -> None:
 
 async def delete_documents(call: Call) -> Job:
     """Delete documents; with `purge` also every text, name and answer left over."""
+    purge = call.body.purge
     ids = list(dict.fromkeys(call.body.ids))
-    stored_ids = await call.index.rag.engine.indexing.deletable_ids(ids, purge=call.body.purge)
+    stored_ids = await call.index.rag.engine.indexing.deletable_ids(ids, purge=purge)
     missing_ids = [id for id in ids if id not in stored_ids]
     if missing_ids:
-        raise NotFoundError(f"no such document: {', '.join(missing_ids[:MOST_NAMED])}")
-    details = {"ids": ids, "purge": True} if call.body.purge else {"ids": ids}
+        named = ", ".join(missing_ids[:MOST_NAMED])
+        raise NotFoundError(f"no such document: {named}")
+    details: dict[str, Any] = {"ids": ids}
+    if purge:
+        details["purge"] = True
     return await call.index.jobs.add("delete", details)
 
 

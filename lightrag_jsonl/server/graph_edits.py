@@ -1,6 +1,7 @@
 """Changes of the graph by hand, requested by a client."""
 
 from collections.abc import Mapping
+from itertools import chain
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
@@ -84,7 +85,8 @@ async def edit_graph(rag: AsyncLightRAG, edit: GraphEdit) -> EditReport:
         return EditReport()
     if edit.action == "separate" and edit.bearers:
         await rag.entities.separate(edit.name, edit.bearers)
-        return EditReport(rejoin=tuple([f"{edit.name} ({word})" for word in edit.bearers]))
+        separated_names = [f"{edit.name} ({word})" for word in edit.bearers]
+        return EditReport(rejoin=tuple(separated_names))
     if edit.action == "rejoin":
         await rag.entities.rejoin(edit.name)
         return EditReport()
@@ -129,18 +131,21 @@ async def get_homonyms(call: Call) -> list[HomonymLine]:
 
 async def _homonym_lines(rag: AsyncLightRAG, limit: int) -> list[HomonymLine]:
     homonyms = await rag.entities.homonyms(limit=limit)
-    ids = {id for homonym in homonyms for of_bearer in homonym.bearers.values() for id in of_bearer}
+    ids: set[str] = set()
+    for homonym in homonyms:
+        ids.update(*homonym.bearers.values())
     documents = await read(rag.engine.store, lambda view: describe_documents(view, ids))
     titles = {id: document.title or document.name for id, document in documents.items()}
-    return [
-        HomonymLine(
-            name=homonym.name,
-            bearers=homonym.bearers,
-            score=homonym.score,
-            evidence=homonym.evidence,
-            documents={
-                id: titles[id] for of_bearer in homonym.bearers.values() for id in of_bearer
-            },
+    lines: list[HomonymLine] = []
+    for homonym in homonyms:
+        ids_of_bearers = chain.from_iterable(homonym.bearers.values())
+        lines.append(
+            HomonymLine(
+                name=homonym.name,
+                bearers=homonym.bearers,
+                score=homonym.score,
+                evidence=homonym.evidence,
+                documents={id: titles[id] for id in ids_of_bearers},
+            )
         )
-        for homonym in homonyms
-    ]
+    return lines

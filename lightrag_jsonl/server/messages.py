@@ -16,25 +16,32 @@ def without_folders(message: JsonValue, index: Address) -> JsonValue:
     The folders of the user, of temporary files and of the package are left out, too.
     """
     shorter: dict[str, str] = {}
-    for address in index.parts if isinstance(index, IndexGroup) else [index]:
+    addresses = index.parts if isinstance(index, IndexGroup) else [index]
+    for address in addresses:
         name = index_name(address)
         shorter[absolute_address(address)] = name
         is_word = isinstance(address, Path) and len(address.parts) <= 1  # "." or a single name
         if not is_word:  # a word may stand in a message for other things
             shorter[str(address)] = name
-    package = Path(lightrag_jsonl.__file__).parent.parent
-    for private, short in ((package, ""), (Path(tempfile.gettempdir()), ""), (Path.home(), "~")):
-        if len(private.parts) > 1:
-            shorter[f"{private}/"] = f"{short}/".lstrip("/")
-    return _replaced(message, dict(sorted(shorter.items(), key=lambda pair: -len(pair[0]))))
+    private_folders = {
+        Path(lightrag_jsonl.__file__).parent.parent: "",
+        Path(tempfile.gettempdir()): "",
+        Path.home(): "~/",
+    }
+    for folder, short in private_folders.items():
+        if len(folder.parts) > 1:
+            shorter[f"{folder}/"] = short
+    longest_first = sorted(shorter, key=len, reverse=True)
+    return _replaced(message, {text: shorter[text] for text in longest_first})
 
 
 def _replaced(value: JsonValue, shorter: dict[str, str]) -> JsonValue:
     result: object = value
     if isinstance(value, str):
-        result = value
+        message: str = value
         for text, short in shorter.items():
-            result = str(result).replace(text, short)
+            message = message.replace(text, short)
+        result = message
     elif isinstance(value, list | tuple):
         result = [_replaced(item, shorter) for item in value]
     elif isinstance(value, dict):

@@ -86,7 +86,9 @@ def _operation(
 
 def _responses(route: Route, schemas: Mapping[str, Any]) -> dict[str, Any]:
     """The responses of a route by status: its result, and the errors of all routes."""
-    content = {route.media: {"schema": schemas[repr(route.result)]} if route.result else {}}
+    content: dict[str, dict[str, Any]] = {route.media: {}}
+    if route.result:
+        content[route.media]["schema"] = schemas[repr(route.result)]
     if route.other_media:
         content[route.other_media] = {}
     error = {"application/json": {"schema": schemas[repr(ErrorBody)]}}

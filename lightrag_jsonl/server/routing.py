@@ -219,8 +219,10 @@ async def _response(route: Route, request: Request, indexes: Indexes) -> Respons
 
 async def _run_handler(route: Route, request: Request, indexes: Indexes) -> Response:
     """Check a request, run its handler, and make a response of the result."""
-    lists = {key: request.query_params.getlist(key) for key in request.query_params}
-    values = {key: texts[0] if len(texts) == 1 else texts for key, texts in lists.items()}
+    values: dict[str, str | list[str]] = {}
+    for key in request.query_params:
+        texts = request.query_params.getlist(key)
+        values[key] = texts[0] if len(texts) == 1 else texts
     params = _checked(values, route.params, strict=False)
     body = None
     reads_body = route.body is bytes or route.large

@@ -65,7 +65,8 @@ async def _work(send: SendMessage) -> None:
 
     threading.Thread(target=read, daemon=True).start()
     values = msgspec.json.decode(await lines.get())  # the addresses may hold passwords
-    setup = Setup(**{**values, "working_dir": as_address(values["working_dir"])})
+    values["working_dir"] = as_address(values["working_dir"])
+    setup = Setup(**values)
     rag: AsyncLightRAG | None = None
     while True:
         job = msgspec.json.decode(await lines.get(), type=Job)
@@ -118,9 +119,10 @@ def shortened_report(report: Mapping[str, Any]) -> dict[str, Any]:
     left_out: dict[str, int] = {}
     for name, value in report.items():
         if isinstance(value, list | tuple):
-            shortened[name] = _beginning(value)
-            if len(shortened[name]) < len(value):
-                left_out[name] = len(value) - len(shortened[name])
+            beginning = _beginning(value)
+            shortened[name] = beginning
+            if len(beginning) < len(value):
+                left_out[name] = len(value) - len(beginning)
     if left_out:
         shortened["left_out"] = left_out
     return shortened
@@ -147,8 +149,8 @@ async def do_job(
         report = await _delete_documents(rag, job.details)
     elif job.kind == "retry":  # interrupted documents, then failed chunks
         resumed = await rag.resume(progress=progress)
-        report = resumed if resumed.stopped else await rag.retry(progress=progress)
-        report = {**msgspec.to_builtins(report), "resumed": resumed.documents}
+        retried = resumed if resumed.stopped else await rag.retry(progress=progress)
+        report = {**msgspec.to_builtins(retried), "resumed": resumed.documents}
     elif job.kind == "edit":
         report = await edit_graph(rag, msgspec.convert(job.details, GraphEdit))
     elif job.kind == "report":
@@ -173,7 +175,9 @@ async def _delete_documents(rag: AsyncLightRAG, details: Mapping[str, Any]) -> D
             await rag.admin.vacuum()
         return DeleteReport()
     report = await rag.delete(*present_ids, purge=purge)
-    return replace(report, documents=()) if purge else report
+    if purge:
+        return replace(report, documents=())
+    return report
 
 
 async def _write_reports(rag: AsyncLightRAG, agreed_calls: int) -> dict[str, Any]:
@@ -185,7 +189,9 @@ async def _write_reports(rag: AsyncLightRAG, agreed_calls: int) -> dict[str, Any
         )
     run = await rag.communities.report()
     titles = [community.report.title for community in run.communities if community.report]
-    stopped = "" if titles or not run.failures else run.failures[0]
+    stopped = ""
+    if run.failures and not titles:
+        stopped = run.failures[0]
     return {"reports": titles, "failures": run.failures, "usage": run.usage, "stopped": stopped}
 
 
@@ -199,10 +205,12 @@ async def _insert_waiting(
     waiting = await read(rag.engine.store, lambda view: view.pending(job=job.id))
     if waiting and not report.stopped:
         reasons = [failure.reason for failure in report.failures if failure.chunk_id is None]
-        suffix = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
-        values["stopped"] = (
-            reasons or [NOT_INDEXED.format(documents=counted(len(waiting), "documents"))]
-        )[0] + suffix
+        if not reasons:
+            documents = counted(len(waiting), "documents")
+            reasons.append(NOT_INDEXED.format(documents=documents))
+        values["stopped"] = reasons[0]
+        if len(reasons) > 1:
+            values["stopped"] += f" (and {len(reasons) - 1} more)"
     return values
 
 

@@ -33,6 +33,11 @@ def counted(number: int, nouns: str) -> str:
     return f"{number:,} {nouns}"
 
 
+def single_spaced(text: str | None) -> str:
+    """The words of a text on one line, with single spaces; "" for None."""
+    return " ".join((text or "").split())
+
+
 def clipped(text: str, limit: int, *, ending: int = 0) -> str:
     """The text on one line, cut to at most `limit` characters and "…"; the last `ending` stay."""
     return cut(" ".join(text.split()), limit, ending=ending)

@@ -177,7 +177,9 @@ def _two_hop_question(
     for first_hop, second_hop in itertools.permutations(hops, 2):
         start = first_hop.end
         end = second_hop.end
-        if first_hop.chunk in chunks_by_entity[end] or second_hop.chunk in chunks_by_entity[start]:
+        is_end_near = first_hop.chunk in chunks_by_entity[end]
+        is_start_near = second_hop.chunk in chunks_by_entity[start]
+        if is_end_near or is_start_near:
             continue
         entities = snapshot.entities([start, end])
         chunks = snapshot.chunks([first_hop.chunk, second_hop.chunk])
@@ -239,9 +241,10 @@ async def evaluate(
             values = score(question, chunks, budget)
             values_by_retriever[retriever].append({**values, "seconds": seconds})
     dense = values_by_retriever["dense"]
-    return tuple(
-        [_averages(name, values, dense, seed=seed) for name, values in values_by_retriever.items()]
-    )
+    scores: list[RetrieverScores] = []
+    for retriever, values_by_question in values_by_retriever.items():
+        scores.append(_averages(retriever, values_by_question, dense, seed=seed))
+    return tuple(scores)
 
 
 async def count_claims(
@@ -250,10 +253,10 @@ async def count_claims(
     """The verdicts on the claims of an answer to each question, by mode; the model answers."""
     counts: list[ClaimCounts] = []
     for mode in dict.fromkeys(modes):
-        answers = [
-            await rag.query(question.text, QueryParam(mode=mode, ll_keywords=question.names))
-            for question in questions
-        ]
+        answers: list[Answer] = []
+        for question in questions:
+            param = QueryParam(mode=mode, ll_keywords=question.names)
+            answers.append(await rag.query(question.text, param))
         counts.append(_claim_counts(mode, answers))
     return tuple(counts)
 
