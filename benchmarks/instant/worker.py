@@ -164,7 +164,7 @@ def _used(work: Callable[[], None], material: Material) -> dict[str, float]:
 
 
 def time_mode(system: System, mode: str, material: Material) -> Figures:
-    """Time all questions in one mode; the first two warm up, and their times are not counted.
+    """Time all questions in one mode; the first two warm up, and their times are not counted if there are others.
 
     The CPU time of all threads counts on a machine that does other work as well.
     """
@@ -180,8 +180,8 @@ def time_mode(system: System, mode: str, material: Material) -> Figures:
         cpu_times.append(time.process_time() - cpu_started - fake_seconds)
         times.append(time.perf_counter() - started - fake_seconds)
     return {
-        **spread(times[2:]),
-        "p50_cpu_ms": spread(cpu_times[2:])["p50_ms"],
+        **spread(times[2:] or times),
+        "p50_cpu_ms": spread(cpu_times[2:] or cpu_times)["p50_ms"],
         "context_chars": int(median(sizes)),
     }
 

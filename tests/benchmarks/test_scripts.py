@@ -28,7 +28,7 @@ from tests.servers import ScriptedServer, chat_reply
 CHECKOUT = Path(__file__).resolve().parents[2]
 SURROUNDINGS = {"HTTPS_PROXY": "http://127.0.0.1:9"}  # no token ranks from the network
 SCRIPTS = {  # their arguments, and the figures that must be there
-    "index": ("--sizes 10 --cold 1", "sizes"),
+    "index": ("--sizes 10 --cold 1 --real --ask", "sizes"),
     "query": ("--sizes 10 --answers 4 --search-processes 1", "sizes"),
     "compare": (". --rounds 1 --run texts", "figures"),
     "crossvalidation": ("--data musique-a --embedder hash --folds 2", "settings sets"),
@@ -118,6 +118,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 SMALLER = {  # what no argument makes small
     "benchmarks.instant.material.QUESTIONS": 4,
+    "benchmarks.instant.material.REAL_SETS": ("bench-2wiki-corpus", "musique-a", "zh-cmrc2018"),
     "benchmarks.kill_server.LONGEST": 1.0,
     "benchmarks.kill_server.PARAGRAPHS": 10,
     "benchmarks.overview.BUDGETS": (4_000,),
