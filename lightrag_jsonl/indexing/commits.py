@@ -13,7 +13,7 @@ from msgspec import structs
 from lightrag_jsonl.core.aio import Result, in_thread
 from lightrag_jsonl.core.errors import SettingsError
 from lightrag_jsonl.core.telemetry import span
-from lightrag_jsonl.core.types import BY_RULES, PERSON, Failure, Kind
+from lightrag_jsonl.core.types import BY_RULES, PERSON, Chunk, Failure, Kind
 from lightrag_jsonl.indexing import merging
 from lightrag_jsonl.indexing.bearers import DocumentMentions
 from lightrag_jsonl.indexing.embedding import PassageEmbedder, TextsByKind, embedded_text
@@ -384,22 +384,38 @@ def _add_mentions(
             mentions_by_document[stored.document].add(
                 [stored.chunk.text], chunk_entities, chunk_relations
             )
-    new_chunks = set(created)
-    rows_read_again = {stored.chunk.document_id: stored.document for stored in change.read_again}
-    for document_id, row in rows_read_again.items():
-        chunks = view.chunks(documents=[document_id])
-        earlier_chunks = {id: chunk for id, chunk in chunks.items() if id not in new_chunks}
-        mentions_by_document[row].add_stored(view, earlier_chunks)
-        created |= {id: stored_at(chunk) for id, chunk in earlier_chunks.items()}
-    for mentions in mentions_by_document.values():
-        joined = mentions.with_bearers(apart)
-        changed = mentions.chunks_changed_in(joined) - new_chunks
-        if changed:
-            merger.remove(*mentions.of_chunks(changed))
-        document_entities, document_relations = joined.of_chunks(new_chunks | changed)
-        entity_mentions += document_entities
-        relation_mentions += document_relations
+    read_again = {stored.document: stored.chunk.document_id for stored in change.read_again}
+    for document, mentions in mentions_by_document.items():
+        if document in read_again:
+            chunks = view.chunks(documents=[read_again[document]])
+            joined = _joined_with_stored(mentions, chunks, created, merger, view, apart)
+        else:
+            joined = mentions.with_bearers(apart)
+        entity_mentions += joined.entities
+        relation_mentions += joined.relations
     merger.add(entity_mentions, relation_mentions, created)
+
+
+def _joined_with_stored(
+    mentions: DocumentMentions,
+    chunks: Mapping[int, Chunk],
+    created: dict[int, float],
+    merger: GraphMerger,
+    view: StoreView,
+    apart: Collection[str],
+) -> DocumentMentions:
+    """The mentions of a document of which some `chunks` were read again, by their bearers; with those of its other
+    chunks that now have another bearer. The times of these chunks are added to `created`.
+    """
+    earlier_chunks = {row: chunk for row, chunk in chunks.items() if row not in created}
+    mentions.add_stored(view, earlier_chunks)
+    joined = mentions.with_bearers(apart)
+    changed = mentions.chunks_changed_in(joined) & earlier_chunks.keys()
+    if changed:
+        merger.remove(*mentions.of_chunks(changed))
+    created |= {row: stored_at(chunk) for row, chunk in earlier_chunks.items()}
+    unchanged = earlier_chunks.keys() - changed
+    return DocumentMentions(*joined.of_chunks({*chunks} - unchanged))
 
 
 # ── plans: the same mentions again ──────────────────────────────────────────────
