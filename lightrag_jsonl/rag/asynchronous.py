@@ -527,7 +527,8 @@ async def _with_unread(
     from lightrag_jsonl.indexing.loading import with_unread
 
     try:
-        return with_unread(await report, unread)
+        read_report = await report
+        return with_unread(read_report, unread) if unread else read_report
     except LightRAGError as error:
         if error.report is not None:
             error.report = with_unread(error.report, unread)
