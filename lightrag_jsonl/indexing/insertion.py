@@ -368,8 +368,9 @@ def _let_wait(
 def document_with_stated_names(document: IncomingDocument) -> IncomingDocument:
     """The document, in whose extractions the bearers of names have the other names that it states."""
     metadata = document.document.metadata
-    extractions = [
-        with_stated_names(extraction, chunk, metadata)
-        for extraction, chunk in zip(document.extractions, document.chunks, strict=True)
-    ]
+    extractions = list(document.extractions)
+    for number, chunk in enumerate(document.chunks):
+        extraction = extractions[number]
+        if metadata or "[[" in chunk.text or extraction.state == "empty":
+            extractions[number] = with_stated_names(extraction, chunk, metadata)
     return structs.replace(document, extractions=tuple(extractions))
