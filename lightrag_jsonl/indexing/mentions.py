@@ -59,12 +59,9 @@ _BEFORE_REMARK = " \t\r\n\xa0\u3000(（[,，;；:：—–-"  # between a name a
 
 
 def usable_name(name: str, is_in_text: Callable[[str], bool]) -> tuple[str, str]:
-    """A name without the remark behind it, and what is wrong with the name as it was written, or "".
-
-    What stands in the text is a name, whatever it looks like. The name is "" if nothing of it is one.
+    """A name that does not stand in the text, without the remark behind it, and what is wrong with the name as it
+    was written, or "". The name is "" if nothing of it is one.
     """
-    if not name or is_in_text(name):
-        return name, ""
     hesitation = _HESITATION.search(name)
     is_sentence = hesitation is not None or _TWO_SENTENCES.search(name) is not None
     is_code = not is_sentence and _MARKS_OF_CODE.search(name) is not None
@@ -286,10 +283,18 @@ class MentionCollector(Struct, dict=True):
         text = value if isinstance(value, str) else _plain_text(value)
         if text not in self._usable_names:
             written = clean_name(_plain_text(text))
-            name, fault = usable_name(written, self._has_name)
-            detail = f"{fault}: {clipped(written, LONGEST_SHOWN_NAME)!r}" if fault else ""
-            self._usable_names[text] = name, ("empty_name", detail) if fault else None
+            if not written or self._has_name(written):  # what stands in the text is a name
+                self._usable_names[text] = written, None
+            else:
+                self._usable_names[text] = self._name_beside_text(written)
         return self._usable_names[text]
+
+    def _name_beside_text(self, written: str) -> tuple[str, RecordProblem | None]:
+        """What is usable of a name that does not stand in the text, and the fault."""
+        name, fault = usable_name(written, self._has_name)
+        if not fault:
+            return name, None
+        return name, ("empty_name", f"{fault}: {clipped(written, LONGEST_SHOWN_NAME)!r}")
 
     def _has_name(self, name: str) -> bool:
         return self._text_words.has_whole_name(name_key(name))
