@@ -44,7 +44,6 @@ from lightrag_jsonl.storage.tables.base import (
     column_values,
     json_text,
     only_column,
-    parsed_rows,
     read_as,
 )
 from lightrag_jsonl.storage.tables.dialect import Dialect
@@ -281,14 +280,12 @@ class DocumentReads(Tables):
 
     def rejections(self, document_ids: Names = None) -> list[tuple[str, str, Rejection]]:
         """Refused lines as (document id, chunk id, rejection)."""
-        columns = (
-            """d.name AS document_id, c.name AS chunk_id, r.line, r.text, r.reason, r.detail"""
-        )
+        columns = "d.name AS document_id, c.name AS chunk_id, r.line, r.text, r.reason, r.detail"
         tables = f"{CHUNKS} JOIN rejections r ON r.chunk = c.id"
         cursor = self._select(columns, tables, "d.name", document_ids, order=f"{TEXT_ORDER}, r.id")
         return [
-            (row.pop("document_id"), row.pop("chunk_id"), Rejection(**row))
-            for row in parsed_rows(cursor, Rejection)
+            (document_id, chunk_id, Rejection(line, text, reason, detail))
+            for document_id, chunk_id, line, text, reason, detail in cursor
         ]
 
     def matching_chunks(self, conditions: Sequence[Condition]) -> list[int]:
