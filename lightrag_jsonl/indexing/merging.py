@@ -19,7 +19,7 @@ from lightrag_jsonl.indexing.overrides import (
     deleted_subjects,
     end_keys,
     is_about,
-    name_keys,
+    resolved_key,
     stored_hand_values,
 )
 from lightrag_jsonl.storage.rows import (
@@ -209,8 +209,12 @@ class GraphMerger:
             relation_mention.owner = None
         counted_entities = self._counted(entity_mentions)
         counted_relations = self._counted(relation_mentions)
-        entity_keys = [name_keys(row.mention, self._targets)[0] for row in counted_entities]
-        relation_keys = [name_keys(row.mention, self._targets) for row in counted_relations]
+        targets = self._targets
+        entity_keys = [resolved_key(row.mention.name, targets) for row in counted_entities]
+        relation_keys = [
+            (resolved_key(row.mention.source, targets), resolved_key(row.mention.target, targets))
+            for row in counted_relations
+        ]
         keys = {*entity_keys, *chain.from_iterable(relation_keys)} - self._entities_by_key.keys()
         for entity in self._view.entity_rows(keys=keys).values():
             self._entities_by_key[entity.key] = entity
