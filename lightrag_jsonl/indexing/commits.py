@@ -164,17 +164,20 @@ class IndexWriter:
         graph = change.graph
         writer.delete_pending(change.pending)  # first, so that their pages of the file serve again
         writer.delete_cached_vectors(change.cached_vectors)
-        writer.delete_documents(change.old_documents)
+        if change.old_documents:
+            writer.delete_documents(change.old_documents)
         for kind in GRAPH_KINDS:
             writer.put_graph_rows(kind, list(graph.rows(kind).values()))
-            writer.delete_graph_rows(kind, list(graph.rows(kind, gone=True)))
+            if gone_rows := graph.rows(kind, gone=True):
+                writer.delete_graph_rows(kind, list(gone_rows))
             unstated = [id for id, row in graph.rows(kind).items() if not row.states_something]
             if outdated := writer.vector_digests(kind, unstated):
                 writer.delete_vectors(kind, outdated)
         if change.documents:
             writer.put_documents(change.documents)
         writer.put_chunks([*change.chunks, *change.read_again])
-        writer.put_overrides(change.overrides)
+        if change.overrides:
+            writer.put_overrides(change.overrides)
         writer.put_mentions(graph.entity_mentions, graph.relation_mentions)
         for kind, vectors in change.vectors.items():
             writer.put_vectors(kind, vectors)
@@ -285,7 +288,8 @@ def _document_change(
                 change.pending.append(document.pending_row)
             _add_document(change, document, ids)
     change.old_documents = [document.row for document in view.documents(change.replaced)]
-    change.old_chunks = list(view.chunks(documents=change.replaced))
+    if change.old_documents:
+        change.old_chunks = list(view.chunks(documents=change.replaced))
     return change
 
 
