@@ -48,18 +48,12 @@ class Embedding(Struct, frozen=True):
     shortened: str = ""
 
 
-class PacedEmbedder:
-    """An embedder that gets few requests at a time until it turns out to do more, and fewer after a
-    request has waited in its queue for too long.
-    """
+class WrappedEmbedder:
+    """An embedder that does more than another one, whose attributes it has."""
 
-    def __init__(self, embedder: Embedder, *, max_concurrent_calls: int) -> None:
+    def __init__(self, embedder: Embedder) -> None:
         self.name = embedder.name
         self._embedder = embedder
-        self._scheduler = CallScheduler(
-            max_concurrent_calls,
-            first=getattr(embedder, "first_concurrent_calls", FIRST_LIMIT),
-        )
 
     @property
     def dim(self) -> int:
@@ -69,6 +63,19 @@ class PacedEmbedder:
     def __getattr__(self, name: str) -> Any:
         """The optional attributes of the embedder, such as `max_retries` and `url`."""
         return getattr(self._embedder, name)
+
+
+class PacedEmbedder(WrappedEmbedder):
+    """An embedder that gets few requests at a time until it turns out to do more, and fewer after a
+    request has waited in its queue for too long.
+    """
+
+    def __init__(self, embedder: Embedder, *, max_concurrent_calls: int) -> None:
+        super().__init__(embedder)
+        self._scheduler = CallScheduler(
+            max_concurrent_calls,
+            first=getattr(embedder, "first_concurrent_calls", FIRST_LIMIT),
+        )
 
     async def embed(self, texts: Sequence[str], *, kind: Literal["query", "passage"]) -> Vectors:
         """The vectors of the embedder, after waiting for a turn."""
