@@ -192,7 +192,8 @@ class AsyncLightRAG:
             return await _with_unread(report, unread)
 
         await self.engine.record_models()
-        await self.engine.record_read_mode(read)
+        if read is not None:
+            await self.engine.record_read_mode(read)
         if sync:
             return await synchronized(
                 self.engine, documents, insert_sources, allow_gone=allow_empty
