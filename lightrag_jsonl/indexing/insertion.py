@@ -44,7 +44,6 @@ from lightrag_jsonl.storage.views import StoreView, Transaction
 
 UNANSWERED = 16  # after so many unanswered chunks in a row (at least two a slot) the insert ends
 READ_TOGETHER = 64  # chunks that are read again in an order and committed together
-SAME_ID = "documents of one insert share the id %r: the last one replaces the others"
 
 # The stored version of a document, the document with its chunks, and what waits in the store.
 CutDocument: TypeAlias = tuple[StoredDocument | None, IncomingDocument, PendingDocument]
@@ -143,8 +142,10 @@ class Insertion:
             marks = await read(self._writer.store, methodcaller("purge_marks"))
         for received in pending_documents:
             self.outcome.received += 1
-            with_texts = await self._with_pictures_read(received)
-            pending = with_texts and self.outcome.storable_document(with_texts)
+            pending: PendingDocument | None = received
+            if received.document.pictures:
+                pending = await self._with_pictures_read(received)
+            pending = pending and self.outcome.storable_document(pending)
             if pending is None:
                 continue
             document = incoming_document(pending)
@@ -174,8 +175,6 @@ class Insertion:
         the insert does not suffice.
         """
         document = pending.document
-        if not document.pictures:
-            return pending
         if not self._client.has_model("see"):
             return replace(pending, document=replace(document, pictures=()))
         try:
@@ -198,7 +197,10 @@ class Insertion:
         if stored is not None and not document.chunks:
             return await self._already_stored(stored, pending)
         if stored is not None and document.id in self.outcome.documents:
-            log.warning(SAME_ID, document.id)
+            log.warning(
+                "documents of one insert share the id %r: the last one replaces the others",
+                document.id,
+            )
         # without a row, a later version came meanwhile, or nobody wants it any more
         return None if document.pending_row is None else document
 
@@ -309,11 +311,10 @@ class Insertion:
             self._budget.exhaust(error)
             change = await commit()
         await self._add_refusals(change)
-        self.outcome.add_change(change)
-        for document in group:
-            self.outcome.add_document(document)
+        self.outcome.add_commit(group, change)
         self._queue.committed(group)
-        self._progress.documents_committed(len(group))
+        self._progress.documents_done += len(group)
+        self._progress.tell()
 
     async def _add_refusals(self, change: IndexChange) -> None:
         """Add the chunks whose texts the embedder refused, or read only in part."""
