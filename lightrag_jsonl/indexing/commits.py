@@ -51,9 +51,6 @@ CommitProgress: TypeAlias = Callable[[str, int, int], None]  # the step, items d
 PERSON_POSITION = 0  # of an edit by hand, so that it is cited first
 
 
-REEMBED = ": open it with that embedder, or move it to another one with reembed"
-
-
 @dataclass(frozen=True, slots=True)
 class IndexWriter:
     """The one place for changes of what queries see.
@@ -85,12 +82,13 @@ class IndexWriter:
                 recorded = await read(self.store, lambda view: view.settings())
                 for name, value in self.settings().items():
                     if recorded.get(name, value) != value:
-                        advice = REEMBED if name in ("embedder", "dim") else ""
-                        raise SettingsError(
+                        problem = (
                             f"{self.store.location} was built with {name} {recorded[name]!r}, "
-                            f"not {value!r}{advice}",
-                            path=self.store.location,
+                            f"not {value!r}"
                         )
+                        if name in ("embedder", "dim"):
+                            problem += ": open it with that embedder, or move it to another one with reembed"
+                        raise SettingsError(problem, path=self.store.location)
                 yield
 
     async def write_alone(self, work: Callable[[Transaction], Result]) -> Result:

@@ -113,8 +113,6 @@ NO_DATES = words(
     "unknown unspecified none null n/a nil 无 未知 未指定 未提及 不详 不明 空 - – — ? ？"
 )
 PERSONS = frozenset({"person", "人物", "人", UNKNOWN_TYPE})  # "It" is a novel, and "He" helium
-UNNAMED_ENDS = "kept, but the description names neither end of the relation"
-COPIED = "it repeats the example of the prompt, and says nothing of the text"
 ENTITY_FIELDS = attrgetter(*EntityMention.__slots__)
 RELATION_FIELDS = attrgetter(*RelationMention.__slots__)
 
@@ -215,7 +213,8 @@ class MentionCollector(Struct, dict=True):
             aliases = [alias for end in ends for alias in aliases_by_key.get(end, ())]
             if description and not names_any(description, [*ends, *aliases]):
                 text = rejected_text(f"{mention.source} — {mention.target}: {description}")
-                doubtful.append(Rejection(line, text, "unnamed_ends", UNNAMED_ENDS))
+                detail = "kept, but the description names neither end of the relation"
+                doubtful.append(Rejection(line, text, "unnamed_ends", detail))
         return doubtful
 
     def name_lines(self) -> list[str]:
@@ -242,7 +241,8 @@ class MentionCollector(Struct, dict=True):
         if may_be_copy:
             own_parts = [self._without_copies(part) for part in parts]
             if None in own_parts:
-                self.reject(line, record, "example", COPIED)
+                detail = "it repeats the example of the prompt, and says nothing of the text"
+                self.reject(line, record, "example", detail)
                 return
             parts = list(filter(None, own_parts))
         for part in parts:
