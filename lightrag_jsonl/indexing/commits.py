@@ -173,10 +173,12 @@ class IndexWriter:
                 writer.delete_vectors(kind, outdated)
         if change.documents:
             writer.put_documents(change.documents)
-        writer.put_chunks([*change.chunks, *change.read_again])
+        if chunks := [*change.chunks, *change.read_again]:
+            writer.put_chunks(chunks)
         if change.overrides:
             writer.put_overrides(change.overrides)
-        writer.put_mentions(graph.entity_mentions, graph.relation_mentions)
+        if graph.entity_mentions or graph.relation_mentions:
+            writer.put_mentions(graph.entity_mentions, graph.relation_mentions)
         for kind, vectors in change.vectors.items():
             writer.put_vectors(kind, vectors)
         writer.put_settings({**self.settings(), **change.settings})
@@ -262,11 +264,12 @@ def plan_documents(
             targets=targets,
             without=changed_chunks,
         )
-    positions = {
-        document.id: document_position(document.id, document.document.date)
-        for document in documents
-    }
-    _add_mentions(merger, change, positions, ids, view, aliases.apart)
+    if documents:
+        positions = {
+            document.id: document_position(document.id, document.document.date)
+            for document in documents
+        }
+        _add_mentions(merger, change, positions, ids, view, aliases.apart)
     change.graph = merger.finish(aliases.displays)
     return change
 

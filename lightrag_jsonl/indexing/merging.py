@@ -333,10 +333,9 @@ class GraphMerger:
         self, kind: Kind, ids: Sequence[int], removed: Collection[str]
     ) -> dict[int, float]:
         """When the first chunk of each row was stored, without the removed chunks."""
-        load = self._view.entities if kind == "entity" else self._view.relations
         chunk_ids_by_row = {
-            id: set(item.chunk_ids).difference(removed)
-            for id, item in load(ids, chunk_limit=MOST_CHUNKS).items()
+            id: set(chunk_ids).difference(removed)
+            for id, chunk_ids in self._view.first_chunks(kind, ids, MOST_CHUNKS).items()
         }
         chunks = self._view.chunks(ids=set().union(*chunk_ids_by_row.values()))
         times = {chunk.id: stored_at(chunk) for chunk in chunks.values()}

@@ -151,7 +151,7 @@ class GraphReads(Tables):
 
     def entities(self, rows: Collection[int], *, chunk_limit: int = 20) -> dict[int, Entity]:
         """Entities for readers, each with the public ids of its first chunks; degree not set."""
-        chunk_ids = self._first_chunks("entity", rows, chunk_limit)
+        chunk_ids = self.first_chunks("entity", rows, chunk_limit)
         entities = self.entity_rows(ids=rows)
         return {row: entities[row].entity(chunk_ids[row]) for row in rows if row in entities}
 
@@ -170,7 +170,7 @@ class GraphReads(Tables):
 
     def relations(self, rows: Collection[int], *, chunk_limit: int = 20) -> dict[int, Relation]:
         """Relations for readers, each with the public ids of its first chunks."""
-        chunk_ids = self._first_chunks("relation", rows, chunk_limit)
+        chunk_ids = self.first_chunks("relation", rows, chunk_limit)
         relations = self.relation_rows(ids=rows)
         ends = {end for relation in relations.values() for end in (relation.low, relation.high)}
         names = self.entity_names(ends)
@@ -178,7 +178,7 @@ class GraphReads(Tables):
             row: relations[row].relation(names, chunk_ids[row]) for row in rows if row in relations
         }
 
-    def _first_chunks(
+    def first_chunks(
         self, kind: Kind, rows: Collection[int], limit: int
     ) -> dict[int, tuple[str, ...]]:
         """The public ids of the chunks of the first mentions of entities or relations, each once."""
