@@ -124,7 +124,7 @@ class GraphMerger:
     """Computes the rows after mentions are added and removed; nothing is written.
 
     `targets` maps name keys to the keys of the entities that the names are merged into.
-    `hand_values` are the values that people set, by default the stored ones.
+    `hand_values` are the values that people set.
     """
 
     def __init__(
@@ -132,14 +132,12 @@ class GraphMerger:
         view: StoreView,
         ids: NextIds,
         targets: Mapping[str, str],
-        hand_values: HandValues | None = None,
+        hand_values: HandValues,
     ) -> None:
         self.change = GraphChange()
         self._view = view
         self._ids = ids
         self._targets = targets
-        if hand_values is None:
-            hand_values = stored_hand_values(view, targets)
         self._hand_values = hand_values
         self._entities_by_key: dict[str, EntityRow] = {}
         self._relations_by_ends: dict[tuple[int, int], RelationRow] = {}
@@ -224,9 +222,10 @@ class GraphMerger:
 
     def finish(self, displays: Mapping[str, str]) -> GraphChange:
         """The whole change; `displays` holds the display names that a person chose, by key."""
-        edited_entities = self._view.entity_rows(keys=end_keys(self._hand_values))
-        entities = [*edited_entities.values(), *self.change.entities.values()]
-        keys_by_id = {entity.id: entity.key for entity in entities}
+        keys_by_id = {entity.id: entity.key for entity in self.change.entities.values()}
+        if self._hand_values:
+            edited_entities = self._view.entity_rows(keys=end_keys(self._hand_values))
+            keys_by_id |= {entity.id: entity.key for entity in edited_entities.values()}
         for entity in self.change.entities.values():
             entity.edited = dict(self._hand_values.get((entity.key,), {}))
             entity.decide(displays.get(entity.key, ""))
@@ -358,7 +357,8 @@ def remerged(
 ) -> GraphChange:
     """These rows as computed from all mentions; the mentions get the row ids of their owners."""
     aliases = view.aliases()
-    merger = GraphMerger(view, view.next_ids(), aliases.targets)
+    hand_values = stored_hand_values(view, aliases.targets)
+    merger = GraphMerger(view, view.next_ids(), aliases.targets, hand_values)
     merger.start_with(
         [EntityRow(row.id, row.key) for row in entities.values()],
         [RelationRow(row.id, row.low, row.high) for row in relations.values()],
