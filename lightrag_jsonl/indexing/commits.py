@@ -161,7 +161,8 @@ class IndexWriter:
     def _write(self, change: IndexChange, writer: Transaction) -> None:
         graph = change.graph
         writer.delete_pending(change.pending)  # first, so that their pages of the file serve again
-        writer.delete_cached_vectors(change.cached_vectors)
+        if change.cached_vectors:
+            writer.delete_cached_vectors(change.cached_vectors)
         if change.old_documents:
             writer.delete_documents(change.old_documents)
         for kind in GRAPH_KINDS:
@@ -169,10 +170,13 @@ class IndexWriter:
             if gone_rows := graph.rows(kind, gone=True):
                 writer.delete_graph_rows(kind, list(gone_rows))
             unstated = [id for id, row in graph.rows(kind).items() if not row.states_something]
-            if outdated := writer.vector_digests(kind, unstated):
-                writer.delete_vectors(kind, outdated)
+            if unstated:
+                writer.delete_vectors(kind, writer.vector_digests(kind, unstated))
         if change.documents:
             writer.put_documents(change.documents)
+            if writer.purge_marks():
+                for document, pages in change.documents:
+                    writer.delete_purge_marks(purge_marks(document.id, pages))
         if chunks := [*change.chunks, *change.read_again]:
             writer.put_chunks(chunks)
         if change.overrides:
@@ -186,10 +190,8 @@ class IndexWriter:
             writer.put_aliases(change.aliases)
         if change.rebuilt:
             writer.rebuild_terms()
-        for document, pages in change.documents:
-            writer.delete_purge_marks(purge_marks(document.id, pages))
-        stored_ids = {document.id for document, _ in change.documents}
-        writer.outdate_answers(set(change.replaced) - stored_ids)
+        if gone_ids := set(change.replaced) - {document.id for document, _ in change.documents}:
+            writer.outdate_answers(gone_ids)
         for rewritten in change.rewritten_states:
             writer.rewrite_state(rewritten.state, rewritten.rows_by_table)
         if change.purge is not None:
@@ -278,7 +280,9 @@ def _document_change(
     documents: Sequence[IncomingDocument], delete: Collection[str], ids: NextIds, view: StoreView
 ) -> IndexChange:
     """The documents and chunks of the plan: new, read again, and old."""
-    change = IndexChange(replaced=list(delete), pending=view.pending_rows(delete))
+    change = IndexChange(replaced=list(delete))
+    if delete:
+        change.pending = view.pending_rows(delete)
     for document in documents:
         if document.rows:
             # Of a document that was only retried, a newer version may be pending: it is kept.
