@@ -213,7 +213,7 @@ def chunk_id(document_id: str, page: int, start: int, text: str) -> str:
 
 
 @with_short_repr
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, order=True)
 class EntityMention:
     """What one chunk says about an entity; `grounded` if the chunk holds the name, `quoted` if the
     description only quotes the chunk.
@@ -234,7 +234,7 @@ class EntityMention:
 
 
 @with_short_repr
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, order=True)
 class RelationMention:
     """What one chunk says about the relation of two entities; `strength` is between 1 and 10.
 

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
 from itertools import chain
-from operator import attrgetter
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from msgspec import Struct, field
@@ -113,8 +112,6 @@ NO_DATES = words(
     "unknown unspecified none null n/a nil 无 未知 未指定 未提及 不详 不明 空 - – — ? ？"
 )
 PERSONS = frozenset({"person", "人物", "人", UNKNOWN_TYPE})  # "It" is a novel, and "He" helium
-ENTITY_FIELDS = attrgetter(*EntityMention.__slots__)
-RELATION_FIELDS = attrgetter(*RelationMention.__slots__)
 
 
 class MentionCollector(Struct, dict=True):
@@ -414,9 +411,9 @@ class MentionCollector(Struct, dict=True):
     def _order(self, mention: EntityMention | RelationMention) -> tuple[object, ...]:
         """The first position of the (last) name of a mention, or the end; then the fields."""
         if isinstance(mention, EntityMention):
-            return self._position(mention.name), *ENTITY_FIELDS(mention)
+            return self._position(mention.name), mention
         position = max(self._position(mention.source), self._position(mention.target))
-        return position, *RELATION_FIELDS(mention)
+        return position, mention
 
     def _position(self, name: str) -> int:
         folded = self._text_words.folded
