@@ -312,7 +312,6 @@ class Insertion:
             change = await commit()
         await self._add_refusals(change)
         self.outcome.add_commit(group, change)
-        self._queue.committed(group)
         self._progress.documents_done += len(group)
         self._progress.tell()
 
