@@ -202,11 +202,8 @@ class ModelCalls:
             raise
         meter.add(completion.usage)
         log.debug("%s: %s, %.2f s", request.prompt, completion.usage, time.monotonic() - started)
-        is_cut_off = request.for_reader and completion.finish == "length"
-        if is_cut_off and is_only_thinking(completion.text):
-            raise LLMError(f"{self.llm.name}: {ONLY_THINKING}")
-        if request.for_reader and not completion.text.strip():
-            raise _no_text_error(self.llm.name, completion)
+        if request.for_reader:
+            _check_readable(self.llm.name, completion)
         return completion
 
     async def _complete(self, request: ModelRequest) -> Completion:
@@ -247,8 +244,12 @@ class ModelCalls:
         )
 
 
-def _no_text_error(model: str, completion: Completion) -> LLMError:
-    """The error of an empty answer, passing unless the reason is known."""
+def _check_readable(model: str, completion: Completion) -> None:
+    """`LLMError` for an answer with thinking only; and for an empty one, passing unless the reason is known."""
+    if completion.finish == "length" and is_only_thinking(completion.text):
+        raise LLMError(f"{model}: {ONLY_THINKING}")
+    if completion.text.strip():
+        return
     reasons = {"length": " before its token limit", "filter": f": {BROKEN_OFF['filter']}"}
     reason = reasons.get(completion.finish, "")
-    return LLMError(f"{model} wrote nothing{reason}", transient=not reason)
+    raise LLMError(f"{model} wrote nothing{reason}", transient=not reason)
