@@ -94,7 +94,8 @@ def plan_renaming(new_aliases: Callable[[StoreView], Aliases], view: StoreView) 
     after = new_aliases(view)
     hand_values = stored_hand_values(view, after.targets)
     merger = GraphMerger(view, view.next_ids(), after.targets, hand_values)
-    renamed = {key for key, _ in {*before.displays.items()} ^ {*after.displays.items()}}
+    changed_displays = {*before.displays.items()} ^ {*after.displays.items()}
+    renamed = {key for key, _ in changed_displays}
     merger.start_with(view.entity_rows(keys=renamed).values(), ())
     entity_mentions, relation_mentions = _moved_mentions(view, before.targets, after.targets)
     changed_chunks: set[int] = set()

@@ -349,11 +349,13 @@ def _plan_new_names(
     merger = GraphMerger(view, view.next_ids(), aliases.targets, hand_values)
     merger.remove(entity_mentions, relation_mentions)
     created = stored_times(view, entity_mentions, relation_mentions)
-    merger.add(
-        [structs.replace(row, mention=_renamed(row, new_name)) for row in entity_mentions],
-        [structs.replace(row, mention=_with_new_ends(row, new_name)) for row in relation_mentions],
-        created,
-    )
+    renamed_entities = [
+        structs.replace(row, mention=_renamed(row, new_name)) for row in entity_mentions
+    ]
+    renamed_relations = [
+        structs.replace(row, mention=_with_new_ends(row, new_name)) for row in relation_mentions
+    ]
+    merger.add(renamed_entities, renamed_relations, created)
     return IndexChange(graph=merger.finish(aliases.displays))
 
 

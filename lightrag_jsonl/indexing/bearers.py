@@ -146,12 +146,18 @@ def _are_apart(mentions: Iterable[EntityMentionRow], texts: Iterable[str]) -> bo
     keys: set[str] = set()
     for row in mentions:
         name = row.mention.name
-        if row.mention.aliases or name.isupper():  # an acronym shares no word with the long name
+        if name.isupper():  # an acronym shares no word with the long name
+            return False
+        if row.mention.aliases:
             return False
         keys.add(name_key(name))
     words = " ".join(keys).split()
-    is_plain = "".join(words).isalpha() and "".join(words).isascii()
-    return is_plain and len(set(words)) == len(words) and not any(map(_may_state_names, texts))
+    letters = "".join(words)
+    is_plain = letters.isalpha() and letters.isascii()
+    are_different = len(set(words)) == len(words)
+    if not (is_plain and are_different):
+        return False
+    return not any(map(_may_state_names, texts))
 
 
 def _may_state_names(text: str) -> bool:

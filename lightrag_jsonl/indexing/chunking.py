@@ -266,7 +266,9 @@ def _chunks(spans: Iterable[tuple[Page, TextSpan]], pages: Sequence[Page]) -> tu
             heading=outline.path_at(page.number, first_visible),
         )
         chunks.append(chunk)
-    return tuple(chunks) if len(pages) == 1 else with_whole_sentences(chunks, pages)
+    if len(pages) == 1:
+        return tuple(chunks)
+    return with_whole_sentences(chunks, pages)
 
 
 def unchanged_spans(

@@ -78,17 +78,18 @@ def storable(pending: PendingDocument) -> PendingDocument:
     if records is not None:
         records = storable_json(records)
     text = sanitize(document.text) if document.pages else "\f".join(texts)
+    storable_document = Document(
+        text=text.removeprefix("\ufeff"),  # a mark of files, no text
+        id=document.id or _derived_id(texts),
+        title=_sanitized(document.title),
+        source=_sanitized(document.source),
+        date=_sanitized(document.date) or _named_day(document, texts),
+        metadata=metadata,
+        pages=tuple(texts) if document.pages else None,
+    )
     return replace(
         pending,
-        document=Document(
-            text=text.removeprefix("\ufeff"),  # a mark of files, no text
-            id=document.id or _derived_id(texts),
-            title=_sanitized(document.title),
-            source=_sanitized(document.source),
-            date=_sanitized(document.date) or _named_day(document, texts),
-            metadata=metadata,
-            pages=tuple(texts) if document.pages else None,
-        ),
+        document=storable_document,
         records=None if records is None else tuple(records),
     )
 
@@ -137,7 +138,8 @@ def _named_day(document: Document, texts: Sequence[str]) -> str | None:
         document.title or "",
         heading["heading"] if heading else "",
     ]
-    return next(filter(None, map(day_in_name, names)), None)
+    days = map(day_in_name, names)
+    return next(filter(None, days), None)
 
 
 def _derived_id(texts: Sequence[str]) -> str:
@@ -165,7 +167,8 @@ def content_digest(pending: PendingDocument, texts: Sequence[str]) -> str:
     ]
     if pending.seen_pictures:
         content.append(pending.seen_pictures)
-    return digest(*texts, json.dumps(content, ensure_ascii=False, sort_keys=True))
+    content_text = json.dumps(content, ensure_ascii=False, sort_keys=True)
+    return digest(*texts, content_text)
 
 
 # ── cut into chunks ────────────────────────────────────────────
@@ -254,7 +257,8 @@ def documents_of_chunks(rows: Sequence[int], view: StoreView) -> list[IncomingDo
 def _with_chunks(stored: StoredDocument, rows: Sequence[int], view: StoreView) -> IncomingDocument:
     """A stored document with some chunks in this order, as extractors read them."""
     chunks = view.chunks(rows)
-    whole = with_whole_sentences(chunks.values(), view.pages([stored.id]) if rows else ())
+    pages = view.pages([stored.id]) if rows else ()
+    whole = with_whole_sentences(chunks.values(), pages)
     complete = {
         row: with_linked_names(chunk, stored.metadata)
         for row, chunk in zip(chunks, whole, strict=True)
@@ -301,6 +305,7 @@ class ReadingQueue:
         self._tasks: deque[Task[IncomingDocument | None]] = deque()
         self._group: list[IncomingDocument] = []
         self._chunks_by_id: dict[str, int] = {}  # of the documents here
+        self._chunks = 0  # of all of them
         self._taken_chunks = 0
 
     def __contains__(self, document_id: str) -> bool:
@@ -310,6 +315,7 @@ class ReadingQueue:
     def put(self, document: IncomingDocument) -> None:
         """Begin to read a document."""
         self._chunks_by_id[document.id] = len(document.chunks)
+        self._chunks += len(document.chunks)
         self._tasks.append(asyncio.create_task(self._read(document)))
 
     async def next_group(self, *, room: int | None = None) -> DocumentGroup:
@@ -319,7 +325,7 @@ class ReadingQueue:
         least_chunks = min(max(FIRST_GROUP, self._taken_chunks), LARGEST_GROUP)
         most_chunks = -1 if room is None else least_chunks + AHEAD - room
         read_chunks = sum([len(document.chunks) for document in self._group])
-        while self._tasks and sum(self._chunks_by_id.values()) > most_chunks:
+        while self._tasks and self._chunks > most_chunks:
             document = await self._tasks[0]
             self._tasks.popleft()
             if document is not None:
@@ -343,5 +349,7 @@ class ReadingQueue:
         group = tuple(self._group)
         self._group.clear()
         for document in group:
-            self._taken_chunks += self._chunks_by_id.pop(document.id)
+            chunks = self._chunks_by_id.pop(document.id)
+            self._chunks -= chunks
+            self._taken_chunks += chunks
         return group

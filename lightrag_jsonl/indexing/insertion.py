@@ -358,7 +358,8 @@ def _let_wait(
     if stored is not None and not document.chunks:
         rows = transaction.pending_rows([stored.id])  # of no open job
         waiting = [own.row for own in transaction.pending([stored.id]) if own.row]
-        transaction.delete_pending([*rows, *[row for row in waiting if row == pending.row]])
+        own_rows = [row for row in waiting if row == pending.row]
+        transaction.delete_pending([*rows, *own_rows])
         return stored, document
     if stored is not None:  # what is cached so far is about the earlier version
         transaction.outdate_answers([document.id])
@@ -371,6 +372,7 @@ def document_with_stated_names(document: IncomingDocument) -> IncomingDocument:
     extractions = list(document.extractions)
     for number, chunk in enumerate(document.chunks):
         extraction = extractions[number]
-        if metadata or "[[" in chunk.text or extraction.state == "empty":
+        may_state_names = metadata or "[[" in chunk.text
+        if may_state_names or extraction.state == "empty":
             extractions[number] = with_stated_names(extraction, chunk, metadata)
     return structs.replace(document, extractions=tuple(extractions))

@@ -46,7 +46,8 @@ class InsertOutcome(Struct):
         document = storable_document.document
         if any(text.strip() for text in document.pages or document.text.split("\f")):
             return storable_document
-        self.failures.append(Failure(document.id or "", None, "the document has no text"))
+        failure = Failure(document.id or "", None, "the document has no text")
+        self.failures.append(failure)
         return None
 
     def refuse(self, document: Document, error: ConfigError) -> None:
@@ -64,10 +65,12 @@ class InsertOutcome(Struct):
             for chunk, extraction in zip(document.chunks, document.extractions, strict=True):
                 report = extraction.report
                 self.content_keywords.update(report.content_keywords)
-                self.extraction += replace(report, content_keywords={})
+                numbers = replace(report, content_keywords={})
+                self.extraction += numbers
                 if extraction.unfinished:
                     reason = extraction.error or ALL_REFUSED
-                    self.failures.append(Failure(document.id, chunk.id, reason))
+                    failure = Failure(document.id, chunk.id, reason)
+                    self.failures.append(failure)
 
     def report(self, *, usage: Usage, stopped: str) -> InsertReport:
         """The report, in an order that does not depend on timing."""

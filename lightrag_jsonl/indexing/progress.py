@@ -86,7 +86,8 @@ class _Bars:
 
     def show(self, progress: Progress) -> None:
         chunks = (progress.chunks_done, progress.chunks_known)
-        for name, (items_done, items_known) in {"chunks": chunks, **progress.steps}.items():
+        steps = {"chunks": chunks, **progress.steps}
+        for name, (items_done, items_known) in steps.items():
             if items_known:
                 self._update(self._bar(name), items_done, items_known)
 

@@ -114,10 +114,14 @@ def _usual_record(record: Record) -> Record | None:
     if len(texts) != len(record) - 2:  # but for keywords and strength
         return None
     keywords = record["keywords"]
-    if not isinstance(keywords, list) or keywords != split_keywords(keywords):
+    if not isinstance(keywords, list):
+        return None
+    if keywords != split_keywords(keywords):
         return None
     strength = record["strength"]
-    if isinstance(strength, bool) or not isinstance(strength, int | float):
+    if isinstance(strength, bool):
+        return None
+    if not isinstance(strength, int | float):
         return None
     if not _LOWEST_STRENGTH <= strength <= _HIGHEST_STRENGTH:
         return None

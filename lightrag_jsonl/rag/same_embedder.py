@@ -57,11 +57,14 @@ class SameEmbedder(WrappedEmbedder):
         rows = await self._embedder.embed([SAMPLE_TEXT], kind="passage")
         (vector,) = normalize_vectors(rows, count=1, dim=None, source=self.name)
         if not sample:
-            data = base64.b64encode(vector.astype(SAMPLE_TYPE).tobytes()).decode()
+            sample_bytes = vector.astype(SAMPLE_TYPE).tobytes()
+            data = base64.b64encode(sample_bytes).decode()
+            settings = {SAMPLE_SETTING: data}
             if not self._store.read_only:
-                await write(self._store, lambda writer: writer.put_settings({SAMPLE_SETTING: data}))
+                await write(self._store, lambda writer: writer.put_settings(settings))
             return
-        stored = np.frombuffer(base64.b64decode(sample), SAMPLE_TYPE).astype(np.float32)
+        stored_bytes = base64.b64decode(sample)
+        stored = np.frombuffer(stored_bytes, SAMPLE_TYPE).astype(np.float32)
         if stored.shape != vector.shape:
             raise self._error(f"vectors of {len(stored)} numbers, and now gives {len(vector)}")
         likeness = float(stored @ vector)

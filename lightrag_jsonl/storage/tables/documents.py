@@ -117,7 +117,8 @@ class DocumentReads(Tables):
 
     def pending_file(self, row: int) -> bytes | None:
         """The content of a file that waits; None if it waits no longer."""
-        contents = only_column(self._execute("SELECT file FROM pending WHERE id = ?", row))
+        statement = "SELECT file FROM pending WHERE id = ?"
+        contents = only_column(self._execute(statement, row))
         return contents[0] if contents else None
 
     def pending_rows(self, ids: Collection[str]) -> list[int]:
@@ -145,7 +146,8 @@ class DocumentReads(Tables):
         """
         condition = "WHERE title > ''" if titled else ""
         statement = f"SELECT name, title, source, state FROM documents {condition} ORDER BY id"
-        return list(map(DocumentLabel._make, self._execute(statement)))
+        cursor = self._execute(statement)
+        return list(map(DocumentLabel._make, cursor))
 
     def existing_ids(self, ids: Collection[str]) -> set[str]:
         """Those of the ids that belong to a visible or waiting document."""
@@ -182,7 +184,8 @@ class DocumentReads(Tables):
     def newest_document_at(self) -> float:
         """When the newest document was stored, in seconds since 1970; 0 without documents."""
         statement = "SELECT coalesce(max(created_at), 0) FROM documents"
-        return float(only_column(self._execute(statement))[0])
+        (newest,) = only_column(self._execute(statement))
+        return float(newest)
 
     def chunks(
         self, rows: RowIds = None, *, ids: Names = None, documents: Names = None
@@ -215,7 +218,8 @@ class DocumentReads(Tables):
         """
         cursor = self._select("c.id, c.name, d.date", CHUNKS, "c.id", rows, order=TEXT_ORDER)
         dated = [(iso_date(date or ""), id, name) for id, name, date in cursor]
-        return {id: name for _, id, name in sorted(dated, key=itemgetter(0))}
+        ordered = sorted(dated, key=itemgetter(0))
+        return {id: name for _, id, name in ordered}
 
     def chunk_reports(self, document_ids: Names = None) -> list[ChunkReport]:
         """The results of the extraction of each chunk, of all documents or some."""
@@ -238,9 +242,10 @@ class DocumentReads(Tables):
         usage = self.dialect.json_field("report", "usage")
         numbers = [_sum_of(self.dialect, "report", name) for name in REPORT_NUMBERS]
         tokens = [_sum_of(self.dialect, f"({usage})", name) for name in USAGE_NUMBERS]
+        sums = ", ".join(numbers + tokens)
         statement = (
             f"SELECT {rejections} AS rejections, {gleaned} AS gleaned, count(*) AS chunks, "
-            f"{', '.join(numbers + tokens)} FROM chunks "
+            f"{sums} FROM chunks "
             "WHERE id >= ? AND id < ? GROUP BY 1, 2"
         )
         cursor = self._execute(statement, rows.start, rows.stop)
@@ -280,12 +285,13 @@ class DocumentReads(Tables):
 
     def rejections(self, document_ids: Names = None) -> list[tuple[str, str, Rejection]]:
         """Refused lines as (document id, chunk id, rejection)."""
-        columns = "d.name AS document_id, c.name AS chunk_id, r.line, r.text, r.reason, r.detail"
+        columns = (
+            """d.name AS document_id, c.name AS chunk_id, r.line, r.text, r.reason, r.detail"""
+        )
         tables = f"{CHUNKS} JOIN rejections r ON r.chunk = c.id"
         cursor = self._select(columns, tables, "d.name", document_ids, order=f"{TEXT_ORDER}, r.id")
         return [
-            (document_id, chunk_id, Rejection(line, text, reason, detail))
-            for document_id, chunk_id, line, text, reason, detail in cursor
+            (document_id, chunk_id, Rejection(*fields)) for document_id, chunk_id, *fields in cursor
         ]
 
     def matching_chunks(self, conditions: Sequence[Condition]) -> list[int]:
@@ -403,15 +409,14 @@ class DocumentWrites(DocumentReads, KeepingTables):
             if pending.row not in rows or is_superseded:
                 return None
         self._delete("pending", "name", [name])
+        provided = [pending.records, pending.chunks, pending.chunk_size, pending.seen_pictures]
         (row,) = only_column(
             self._execute(
                 "INSERT INTO pending (name, document, provided, created_at, job, file) "
                 "VALUES (?, ?, ?, ?, ?, ?) RETURNING id",
                 name,
                 json_text(pending.document),
-                json_text(
-                    [pending.records, pending.chunks, pending.chunk_size, pending.seen_pictures]
-                ),
+                json_text(provided),
                 pending.created_at,
                 pending.job,
                 file,
