@@ -202,8 +202,11 @@ class ModelCalls:
             raise
         meter.add(completion.usage)
         log.debug("%s: %s, %.2f s", request.prompt, completion.usage, time.monotonic() - started)
-        if request.for_reader:
-            _check_readable(self.llm.name, completion)
+        is_cut_off = request.for_reader and completion.finish == "length"
+        if is_cut_off and is_only_thinking(completion.text):
+            raise LLMError(f"{self.llm.name}: {ONLY_THINKING}")
+        if request.for_reader and not completion.text.strip():
+            raise _no_text_error(self.llm.name, completion)
         return completion
 
     async def _complete(self, request: ModelRequest) -> Completion:
@@ -244,12 +247,8 @@ class ModelCalls:
         )
 
 
-def _check_readable(model: str, completion: Completion) -> None:
-    """`LLMError` for an answer with thinking only; and for an empty one, passing unless the reason is known."""
-    if completion.finish == "length" and is_only_thinking(completion.text):
-        raise LLMError(f"{model}: {ONLY_THINKING}")
-    if completion.text.strip():
-        return
+def _no_text_error(model: str, completion: Completion) -> LLMError:
+    """The error of an empty answer, passing unless the reason is known."""
     reasons = {"length": " before its token limit", "filter": f": {BROKEN_OFF['filter']}"}
     reason = reasons.get(completion.finish, "")
-    raise LLMError(f"{model} wrote nothing{reason}", transient=not reason)
+    return LLMError(f"{model} wrote nothing{reason}", transient=not reason)
