@@ -9,8 +9,8 @@ import numpy as np
 
 from lightrag_jsonl.core.errors import SettingsError
 from lightrag_jsonl.core.protocols import Embedder, Vectors
-from lightrag_jsonl.core.user_code import normalize_vectors
-from lightrag_jsonl.indexing.embedding import SAMPLE_SETTING, WrappedEmbedder
+from lightrag_jsonl.core.user_code import WrappedEmbedder, normalize_vectors
+from lightrag_jsonl.indexing.embedding import SAMPLE_SETTING
 from lightrag_jsonl.storage.store import Store, read, write
 
 SAMPLE_TEXT = "The lighthouse keeper writes down the weather. 灯塔看守人记录天气。"

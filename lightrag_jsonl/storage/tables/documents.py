@@ -218,8 +218,7 @@ class DocumentReads(Tables):
         """
         cursor = self._select("c.id, c.name, d.date", CHUNKS, "c.id", rows, order=TEXT_ORDER)
         dated = [(iso_date(date or ""), id, name) for id, name, date in cursor]
-        ordered = sorted(dated, key=itemgetter(0))
-        return {id: name for _, id, name in ordered}
+        return {id: name for _, id, name in sorted(dated, key=itemgetter(0))}
 
     def chunk_reports(self, document_ids: Names = None) -> list[ChunkReport]:
         """The results of the extraction of each chunk, of all documents or some."""
@@ -342,10 +341,12 @@ class DocumentReads(Tables):
         """A line for each chunk, of `limit` random chunks or all, that the full text does not hold with
         all terms.
         """
-        statement = f"SELECT id, name, text FROM chunks ORDER BY random() {self._page(limit)}"
+        page = self._page(limit)
+        statement = f"SELECT id, name, text FROM chunks ORDER BY random() {page}"
+        rows = by_name(self._execute(statement))
         return [
             f"chunk {row.name} has other terms in the full text than in its own"
-            for row in by_name(self._execute(statement))
+            for row in rows
             if not self.dialect.full_text.holds(row.id, row.text)
         ]
 
