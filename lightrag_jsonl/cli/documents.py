@@ -317,7 +317,8 @@ def _insert_on_ray(
     file_limits: FileLimits,
     restore_purged: bool,
 ) -> InsertReport:
-    rag.run(lambda loop_rag: loop_rag.engine.record_read_mode(read))
+    if read is not None:
+        rag.run(lambda loop_rag: loop_rag.engine.record_read_mode(read))
     with progress_bars(None) as progress:
         return rag.run(
             insert_on_ray,

@@ -213,7 +213,7 @@ def chunk_id(document_id: str, page: int, start: int, text: str) -> str:
 
 
 @with_short_repr
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, order=True)
 class EntityMention:
     """What one chunk says about an entity; `grounded` if the chunk holds the name, `quoted` if the
     description only quotes the chunk.
@@ -234,7 +234,7 @@ class EntityMention:
 
 
 @with_short_repr
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, order=True)
 class RelationMention:
     """What one chunk says about the relation of two entities; `strength` is between 1 and 10.
 
@@ -292,7 +292,8 @@ class Extraction:
         records = [*entities, *relations]
         if self.content_keywords:
             records.append({"type": "content_keywords", "keywords": [*self.content_keywords]})
-        return [{**record, "chunk": chunk} for record in records]
+        place: Record = {"chunk": chunk}
+        return [record | place for record in records]
 
     @property
     def report(self) -> "ExtractionReport":
@@ -486,7 +487,8 @@ def _summed_counts(counts: Mapping[str, int], more_counts: Mapping[str, int]) ->
     """The sums of counts by name, in the order of the names."""
     if not counts or not more_counts:
         return counts or more_counts
-    return dict(sorted((Counter(counts) + Counter(more_counts)).items()))
+    sums = Counter(counts) + Counter(more_counts)
+    return dict(sorted(sums.items()))
 
 
 @with_short_repr

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from operator import index
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -201,6 +201,23 @@ def _span_problem(span: object, text: str, start: int, end: int) -> str:
     if left_out := text[end:first].strip():
         return f"begins at {first}, so that no chunk holds {repr_start(left_out)}"
     return ""
+
+
+class WrappedEmbedder:
+    """An embedder that does more than another one, whose attributes it has."""
+
+    def __init__(self, embedder: protocols.Embedder) -> None:
+        self.name = embedder.name
+        self._embedder = embedder
+
+    @property
+    def dim(self) -> int:
+        """The length of a vector."""
+        return self._embedder.dim
+
+    def __getattr__(self, name: str) -> Any:
+        """The optional attributes of the embedder, such as `max_retries` and `url`."""
+        return getattr(self._embedder, name)
 
 
 class CheckedTokenizer:

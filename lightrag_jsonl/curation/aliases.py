@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from lightrag_jsonl.core.errors import ConfigError, NotFoundError
 from lightrag_jsonl.indexing.bearers import DocumentMentions, as_written
 from lightrag_jsonl.indexing.merging import GraphMerger, IndexChange, stored_times
-from lightrag_jsonl.indexing.overrides import mentions_of, name_keys
+from lightrag_jsonl.indexing.overrides import mentions_of, name_keys, stored_hand_values
 from lightrag_jsonl.storage.rows import Aliases, EntityMentionRow, RelationMentionRow
 from lightrag_jsonl.storage.views import StoreView
 from lightrag_jsonl.text.names import clean_name, name_key
@@ -92,8 +92,10 @@ def plan_renaming(new_aliases: Callable[[StoreView], Aliases], view: StoreView) 
     """
     before = view.aliases()
     after = new_aliases(view)
-    merger = GraphMerger(view, view.next_ids(), after.targets)
-    renamed = {key for key, _ in {*before.displays.items()} ^ {*after.displays.items()}}
+    hand_values = stored_hand_values(view, after.targets)
+    merger = GraphMerger(view, view.next_ids(), after.targets, hand_values)
+    changed_displays = {*before.displays.items()} ^ {*after.displays.items()}
+    renamed = {key for key, _ in changed_displays}
     merger.start_with(view.entity_rows(keys=renamed).values(), ())
     entity_mentions, relation_mentions = _moved_mentions(view, before.targets, after.targets)
     changed_chunks: set[int] = set()

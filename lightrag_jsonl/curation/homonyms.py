@@ -20,7 +20,7 @@ from lightrag_jsonl.core.types import UNKNOWN_TYPE, EntityMention, RelationMenti
 from lightrag_jsonl.curation.duplicates import Evidence
 from lightrag_jsonl.indexing.compared_names import PEOPLE, PLACES, UNTYPED, first_years
 from lightrag_jsonl.indexing.merging import GraphMerger, IndexChange, stored_times
-from lightrag_jsonl.indexing.overrides import name_keys
+from lightrag_jsonl.indexing.overrides import name_keys, stored_hand_values
 from lightrag_jsonl.storage.rows import EntityMentionRow, RelationMentionRow
 from lightrag_jsonl.storage.views import Snapshot, StoreView
 from lightrag_jsonl.text.names import clean_name, name_key
@@ -345,14 +345,17 @@ def _plan_new_names(
         for row in view.relation_mentions(chunks=chunks)
         if not ends.isdisjoint(name_keys(row.mention, {}))
     ]
-    merger = GraphMerger(view, view.next_ids(), aliases.targets)
+    hand_values = stored_hand_values(view, aliases.targets)
+    merger = GraphMerger(view, view.next_ids(), aliases.targets, hand_values)
     merger.remove(entity_mentions, relation_mentions)
     created = stored_times(view, entity_mentions, relation_mentions)
-    merger.add(
-        [structs.replace(row, mention=_renamed(row, new_name)) for row in entity_mentions],
-        [structs.replace(row, mention=_with_new_ends(row, new_name)) for row in relation_mentions],
-        created,
-    )
+    renamed_entities = [
+        structs.replace(row, mention=_renamed(row, new_name)) for row in entity_mentions
+    ]
+    renamed_relations = [
+        structs.replace(row, mention=_with_new_ends(row, new_name)) for row in relation_mentions
+    ]
+    merger.add(renamed_entities, renamed_relations, created)
     return IndexChange(graph=merger.finish(aliases.displays))
 
 

@@ -181,7 +181,9 @@ def chunk_pages(
         same_text = old_pages_by_text.get(page.text)
         old_page = same_text or old_pages_by_number.get(page.number) or NO_PAGE
         chunks = [chunk for chunk in old_chunks if chunk.page == old_page.number]
-        page_spans = unchanged_spans(page.text, old_page.text, chunks, size=size)
+        page_spans: list[TextSpan] = []
+        if chunks:
+            page_spans = unchanged_spans(page.text, old_page.text, chunks, size=size)
         if page.text != old_page.text or len(page_spans) < len(chunks):
             page_spans = _cut_around(
                 page_spans, page.text, tokenizer=tokenizer, size=size, overlap=overlap
@@ -264,6 +266,8 @@ def _chunks(spans: Iterable[tuple[Page, TextSpan]], pages: Sequence[Page]) -> tu
             heading=outline.path_at(page.number, first_visible),
         )
         chunks.append(chunk)
+    if len(pages) == 1:
+        return tuple(chunks)
     return with_whole_sentences(chunks, pages)
 
 
@@ -271,8 +275,6 @@ def unchanged_spans(
     text: str, old_text: str, chunks: Sequence[Chunk], *, size: int
 ) -> list[TextSpan]:
     """The places in the new text of old chunks before the first change and after the last change."""
-    if not chunks:
-        return []
     prefix = len(os.path.commonprefix([text, old_text]))  # noqa: RUF071
     endings = [text[prefix:][::-1], old_text[prefix:][::-1]]
     suffix = len(os.path.commonprefix(endings))  # noqa: RUF071

@@ -13,7 +13,7 @@ from msgspec import structs
 from lightrag_jsonl.core.aio import Result, in_thread
 from lightrag_jsonl.core.errors import SettingsError
 from lightrag_jsonl.core.telemetry import span
-from lightrag_jsonl.core.types import BY_RULES, PERSON, Failure, Kind
+from lightrag_jsonl.core.types import BY_RULES, PERSON, Chunk, Failure, Kind
 from lightrag_jsonl.indexing import merging
 from lightrag_jsonl.indexing.bearers import DocumentMentions
 from lightrag_jsonl.indexing.embedding import PassageEmbedder, TextsByKind, embedded_text
@@ -51,9 +51,6 @@ CommitProgress: TypeAlias = Callable[[str, int, int], None]  # the step, items d
 PERSON_POSITION = 0  # of an edit by hand, so that it is cited first
 
 
-REEMBED = ": open it with that embedder, or move it to another one with reembed"
-
-
 @dataclass(frozen=True, slots=True)
 class IndexWriter:
     """The one place for changes of what queries see.
@@ -85,12 +82,13 @@ class IndexWriter:
                 recorded = await read(self.store, lambda view: view.settings())
                 for name, value in self.settings().items():
                     if recorded.get(name, value) != value:
-                        advice = REEMBED if name in ("embedder", "dim") else ""
-                        raise SettingsError(
+                        problem = (
                             f"{self.store.location} was built with {name} {recorded[name]!r}, "
-                            f"not {value!r}{advice}",
-                            path=self.store.location,
+                            f"not {value!r}"
                         )
+                        if name in ("embedder", "dim"):
+                            problem += ": open it with that embedder, or move it to another one with reembed"
+                        raise SettingsError(problem, path=self.store.location)
                 yield
 
     async def write_alone(self, work: Callable[[Transaction], Result]) -> Result:
@@ -163,19 +161,28 @@ class IndexWriter:
     def _write(self, change: IndexChange, writer: Transaction) -> None:
         graph = change.graph
         writer.delete_pending(change.pending)  # first, so that their pages of the file serve again
-        writer.delete_cached_vectors(change.cached_vectors)
-        writer.delete_documents(change.old_documents)
+        if change.cached_vectors:
+            writer.delete_cached_vectors(change.cached_vectors)
+        if change.old_documents:
+            writer.delete_documents(change.old_documents)
         for kind in GRAPH_KINDS:
             writer.put_graph_rows(kind, list(graph.rows(kind).values()))
-            writer.delete_graph_rows(kind, list(graph.rows(kind, gone=True)))
+            if gone_rows := graph.rows(kind, gone=True):
+                writer.delete_graph_rows(kind, list(gone_rows))
             unstated = [id for id, row in graph.rows(kind).items() if not row.states_something]
-            if outdated := writer.vector_digests(kind, unstated):
-                writer.delete_vectors(kind, outdated)
+            if unstated:
+                writer.delete_vectors(kind, writer.vector_digests(kind, unstated))
         if change.documents:
             writer.put_documents(change.documents)
-        writer.put_chunks([*change.chunks, *change.read_again])
-        writer.put_overrides(change.overrides)
-        writer.put_mentions(graph.entity_mentions, graph.relation_mentions)
+            if writer.purge_marks():
+                for document, pages in change.documents:
+                    writer.delete_purge_marks(purge_marks(document.id, pages))
+        if chunks := [*change.chunks, *change.read_again]:
+            writer.put_chunks(chunks)
+        if change.overrides:
+            writer.put_overrides(change.overrides)
+        if graph.entity_mentions or graph.relation_mentions:
+            writer.put_mentions(graph.entity_mentions, graph.relation_mentions)
         for kind, vectors in change.vectors.items():
             writer.put_vectors(kind, vectors)
         writer.put_settings({**self.settings(), **change.settings})
@@ -183,10 +190,8 @@ class IndexWriter:
             writer.put_aliases(change.aliases)
         if change.rebuilt:
             writer.rebuild_terms()
-        for document, pages in change.documents:
-            writer.delete_purge_marks(purge_marks(document.id, pages))
-        stored_ids = {document.id for document, _ in change.documents}
-        writer.outdate_answers(set(change.replaced) - stored_ids)
+        if gone_ids := set(change.replaced) - {document.id for document, _ in change.documents}:
+            writer.outdate_answers(gone_ids)
         for rewritten in change.rewritten_states:
             writer.rewrite_state(rewritten.state, rewritten.rows_by_table)
         if change.purge is not None:
@@ -261,11 +266,12 @@ def plan_documents(
             targets=targets,
             without=changed_chunks,
         )
-    positions = {
-        document.id: document_position(document.id, document.document.date)
-        for document in documents
-    }
-    _add_mentions(merger, change, positions, ids, view, aliases.apart)
+    if documents:
+        positions = {
+            document.id: document_position(document.id, document.document.date)
+            for document in documents
+        }
+        _add_mentions(merger, change, positions, ids, view, aliases.apart)
     change.graph = merger.finish(aliases.displays)
     return change
 
@@ -274,7 +280,9 @@ def _document_change(
     documents: Sequence[IncomingDocument], delete: Collection[str], ids: NextIds, view: StoreView
 ) -> IndexChange:
     """The documents and chunks of the plan: new, read again, and old."""
-    change = IndexChange(replaced=list(delete), pending=view.pending_rows(delete))
+    change = IndexChange(replaced=list(delete))
+    if delete:
+        change.pending = view.pending_rows(delete)
     for document in documents:
         if document.rows:
             # Of a document that was only retried, a newer version may be pending: it is kept.
@@ -285,7 +293,8 @@ def _document_change(
                 change.pending.append(document.pending_row)
             _add_document(change, document, ids)
     change.old_documents = [document.row for document in view.documents(change.replaced)]
-    change.old_chunks = list(view.chunks(documents=change.replaced))
+    if change.old_documents:
+        change.old_chunks = list(view.chunks(documents=change.replaced))
     return change
 
 
@@ -384,22 +393,38 @@ def _add_mentions(
             mentions_by_document[stored.document].add(
                 [stored.chunk.text], chunk_entities, chunk_relations
             )
-    new_chunks = set(created)
-    rows_read_again = {stored.chunk.document_id: stored.document for stored in change.read_again}
-    for document_id, row in rows_read_again.items():
-        chunks = view.chunks(documents=[document_id])
-        earlier_chunks = {id: chunk for id, chunk in chunks.items() if id not in new_chunks}
-        mentions_by_document[row].add_stored(view, earlier_chunks)
-        created |= {id: stored_at(chunk) for id, chunk in earlier_chunks.items()}
-    for mentions in mentions_by_document.values():
-        joined = mentions.with_bearers(apart)
-        changed = mentions.chunks_changed_in(joined) - new_chunks
-        if changed:
-            merger.remove(*mentions.of_chunks(changed))
-        document_entities, document_relations = joined.of_chunks(new_chunks | changed)
-        entity_mentions += document_entities
-        relation_mentions += document_relations
+    read_again = {stored.document: stored.chunk.document_id for stored in change.read_again}
+    for document, mentions in mentions_by_document.items():
+        if document in read_again:
+            chunks = view.chunks(documents=[read_again[document]])
+            joined = _joined_with_stored(mentions, chunks, created, merger, view, apart)
+        else:
+            joined = mentions.with_bearers(apart)
+        entity_mentions += joined.entities
+        relation_mentions += joined.relations
     merger.add(entity_mentions, relation_mentions, created)
+
+
+def _joined_with_stored(
+    mentions: DocumentMentions,
+    chunks: Mapping[int, Chunk],
+    created: dict[int, float],
+    merger: GraphMerger,
+    view: StoreView,
+    apart: Collection[str],
+) -> DocumentMentions:
+    """The mentions of a document of which some `chunks` were read again, by their bearers; with those of its other
+    chunks that now have another bearer. The times of these chunks are added to `created`.
+    """
+    earlier_chunks = {row: chunk for row, chunk in chunks.items() if row not in created}
+    mentions.add_stored(view, earlier_chunks)
+    joined = mentions.with_bearers(apart)
+    changed = mentions.chunks_changed_in(joined) & earlier_chunks.keys()
+    if changed:
+        merger.remove(*mentions.of_chunks(changed))
+    created |= {row: stored_at(chunk) for row, chunk in earlier_chunks.items()}
+    unchanged = earlier_chunks.keys() - changed
+    return DocumentMentions(*joined.of_chunks({*chunks} - unchanged))
 
 
 # ── plans: the same mentions again ──────────────────────────────────────────────

@@ -215,6 +215,10 @@ class Conversation(Struct, kw_only=True):
         """
         if self._statements(answer):
             return ""
+        return self._problem_of_silence(answer)
+
+    def _problem_of_silence(self, answer: Records) -> str:
+        """The reason why an answer without a statement is unusable; "" if there may be nothing to state."""
         if answer.reply.broken_off:
             return answer.reply.broken_off
         is_first = len(self.messages) <= 2  # the system's turn and the user's
@@ -239,10 +243,19 @@ class Conversation(Struct, kw_only=True):
         return len([record for record in records if record.get("type") in STATEMENTS])
 
     async def _read(self, answer: Records) -> int:
-        """Add an answer's mentions; after a cut-off answer, let the model go on after the last whole
-        record. Returns the number of new names and pairs.
+        """Add an answer's mentions; after a cut-off answer, let the model go on. Returns the number of new names
+        and pairs.
         """
         new = await self._add(answer)
+        if _is_cut_off(answer):
+            new += await self._read_on(answer)
+        return new
+
+    async def _read_on(self, answer: Records) -> int:
+        """Let the model go on after the last whole record of a cut-off answer; returns the number of new names and
+        pairs.
+        """
+        new = 0
         for _ in range(self.options.max_resumes):
             if self.error or not _is_cut_off(answer) or not answer.result.records:
                 break

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from hashlib import sha256
 from operator import attrgetter, methodcaller
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from anyio import to_thread
 from msgspec import Struct
@@ -19,7 +19,7 @@ from lightrag_jsonl.core.aio import finish_all
 from lightrag_jsonl.core.errors import EmbeddingError
 from lightrag_jsonl.core.protocols import Embedder, Vectors
 from lightrag_jsonl.core.types import Kind
-from lightrag_jsonl.core.user_code import can_embed, embed_texts
+from lightrag_jsonl.core.user_code import WrappedEmbedder, can_embed, embed_texts
 from lightrag_jsonl.indexing.merging import IndexChange, StepCallback
 from lightrag_jsonl.llm.scheduler import FIRST_CHUNK, FIRST_LIMIT, CallScheduler
 from lightrag_jsonl.storage.rows import EntityRow, GraphRow, winner
@@ -48,27 +48,17 @@ class Embedding(Struct, frozen=True):
     shortened: str = ""
 
 
-class PacedEmbedder:
+class PacedEmbedder(WrappedEmbedder):
     """An embedder that gets few requests at a time until it turns out to do more, and fewer after a
     request has waited in its queue for too long.
     """
 
     def __init__(self, embedder: Embedder, *, max_concurrent_calls: int) -> None:
-        self.name = embedder.name
-        self._embedder = embedder
+        super().__init__(embedder)
         self._scheduler = CallScheduler(
             max_concurrent_calls,
             first=getattr(embedder, "first_concurrent_calls", FIRST_LIMIT),
         )
-
-    @property
-    def dim(self) -> int:
-        """The length of a vector."""
-        return self._embedder.dim
-
-    def __getattr__(self, name: str) -> Any:
-        """The optional attributes of the embedder, such as `max_retries` and `url`."""
-        return getattr(self._embedder, name)
 
     async def embed(self, texts: Sequence[str], *, kind: Literal["query", "passage"]) -> Vectors:
         """The vectors of the embedder, after waiting for a turn."""
@@ -282,7 +272,8 @@ class PassageEmbedder:
 
         async def embed_batch(start: int) -> None:
             batch_keys = keys[start : start + size]
-            batch = await self._isolating.embed([texts[key] for key in batch_keys])
+            batch_texts = [texts[key] for key in batch_keys]
+            batch = await self._isolating.embed(batch_texts)
             batch_embeddings = dict(zip(batch_keys, batch, strict=True))
             if keep:
                 await self._cache(batch_embeddings)
@@ -293,7 +284,8 @@ class PassageEmbedder:
         at_once = size * BATCHES_AT_ONCE
         for first in range(0, len(keys), at_once):
             starts = range(first, min(first + at_once, len(keys)), size)
-            await finish_all(map(embed_batch, starts))  # the batches that succeed may be stored
+            work = map(embed_batch, starts)
+            await finish_all(work)  # the batches that succeed may be stored
         return embeddings
 
     async def _cache(self, embeddings: Mapping[bytes, Embedding]) -> None:
@@ -309,9 +301,10 @@ class PassageEmbedder:
         due: dict[Kind, Digests] = {}
         for kind, rows in texts.items():
             stored_digests = {} if again else view.vector_digests(kind, rows)
+            all_digests = self.digests(rows)
             due[kind] = {
                 row: (key, part)
-                for row, (key, part) in self.digests(rows).items()
+                for row, (key, part) in all_digests.items()
                 if stored_digests.get(row) != key
             }
         missing = _texts_by_digest(due)

@@ -213,7 +213,8 @@ class ChunkReader(Struct):
             self.budget.stop(error)
             return None
         self._count_unanswered(extraction)
-        self.progress.chunk_done()
+        self.progress.chunks_done += 1
+        self.progress.tell()
         return extraction
 
     def _count_unanswered(self, extraction: Extraction) -> None:

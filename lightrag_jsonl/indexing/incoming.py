@@ -4,7 +4,7 @@ import asyncio
 import json
 from asyncio import Task
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePath
 from typing import Any, TypeAlias
@@ -78,17 +78,18 @@ def storable(pending: PendingDocument) -> PendingDocument:
     if records is not None:
         records = storable_json(records)
     text = sanitize(document.text) if document.pages else "\f".join(texts)
+    storable_document = Document(
+        text=text.removeprefix("\ufeff"),  # a mark of files, no text
+        id=document.id or _derived_id(texts),
+        title=_sanitized(document.title),
+        source=_sanitized(document.source),
+        date=_sanitized(document.date) or _named_day(document, texts),
+        metadata=metadata,
+        pages=tuple(texts) if document.pages else None,
+    )
     return replace(
         pending,
-        document=Document(
-            text=text.removeprefix("\ufeff"),  # a mark of files, no text
-            id=document.id or _derived_id(texts),
-            title=_sanitized(document.title),
-            source=_sanitized(document.source),
-            date=_sanitized(document.date) or _named_day(document, texts),
-            metadata=metadata,
-            pages=tuple(texts) if document.pages else None,
-        ),
+        document=storable_document,
         records=None if records is None else tuple(records),
     )
 
@@ -137,7 +138,8 @@ def _named_day(document: Document, texts: Sequence[str]) -> str | None:
         document.title or "",
         heading["heading"] if heading else "",
     ]
-    return next(filter(None, map(day_in_name, names)), None)
+    days = map(day_in_name, names)
+    return next(filter(None, days), None)
 
 
 def _derived_id(texts: Sequence[str]) -> str:
@@ -165,7 +167,8 @@ def content_digest(pending: PendingDocument, texts: Sequence[str]) -> str:
     ]
     if pending.seen_pictures:
         content.append(pending.seen_pictures)
-    return digest(*texts, json.dumps(content, ensure_ascii=False, sort_keys=True))
+    content_text = json.dumps(content, ensure_ascii=False, sort_keys=True)
+    return digest(*texts, content_text)
 
 
 # ── cut into chunks ────────────────────────────────────────────
@@ -254,7 +257,8 @@ def documents_of_chunks(rows: Sequence[int], view: StoreView) -> list[IncomingDo
 def _with_chunks(stored: StoredDocument, rows: Sequence[int], view: StoreView) -> IncomingDocument:
     """A stored document with some chunks in this order, as extractors read them."""
     chunks = view.chunks(rows)
-    whole = with_whole_sentences(chunks.values(), view.pages([stored.id]) if rows else ())
+    pages = view.pages([stored.id]) if rows else ()
+    whole = with_whole_sentences(chunks.values(), pages)
     complete = {
         row: with_linked_names(chunk, stored.metadata)
         for row, chunk in zip(chunks, whole, strict=True)
@@ -290,7 +294,7 @@ DocumentGroup: TypeAlias = tuple[IncomingDocument, ...]
 
 
 class ReadingQueue:
-    """Documents that are being read, or were read and wait to be committed as a group.
+    """Documents that are being read, or were read and wait to be taken, and committed, as a group.
 
     The groups depend on the documents only, not on the time that their reading takes. `read` returns
     None for a document that could not be read to the end: no group contains such a document.
@@ -300,43 +304,36 @@ class ReadingQueue:
         self._read = read
         self._tasks: deque[Task[IncomingDocument | None]] = deque()
         self._group: list[IncomingDocument] = []
-        self._chunks_by_id: dict[str, int] = {}  # of documents that are not committed
-        self._uncommitted_chunks = 0
-        self._committed_chunks = 0
-        self._read_chunks = 0  # of the documents that wait to be committed as a group
+        self._chunks_by_id: dict[str, int] = {}  # of the documents here
+        self._chunks = 0  # of all of them
+        self._taken_chunks = 0
 
     def __contains__(self, document_id: str) -> bool:
-        """Whether a document is in the queue, or in a group that is not committed yet."""
+        """Whether a document is in the queue."""
         return document_id in self._chunks_by_id
 
     def put(self, document: IncomingDocument) -> None:
         """Begin to read a document."""
         self._chunks_by_id[document.id] = len(document.chunks)
-        self._uncommitted_chunks += len(document.chunks)
+        self._chunks += len(document.chunks)
         self._tasks.append(asyncio.create_task(self._read(document)))
 
     async def next_group(self, *, room: int | None = None) -> DocumentGroup:
-        """The next documents to be committed together; none if there is room for so many chunks, or, without
-        `room`, if the queue is empty.
+        """Take the next documents to be committed together, as many as make a group; none if there is room for so
+        many chunks, or, without `room`, if the queue is empty.
         """
-        least_chunks = self._least_chunks
-        most_uncommitted = -1 if room is None else least_chunks + AHEAD - room
-        while self._tasks and self._uncommitted_chunks > most_uncommitted:
+        least_chunks = min(max(FIRST_GROUP, self._taken_chunks), LARGEST_GROUP)
+        most_chunks = -1 if room is None else least_chunks + AHEAD - room
+        read_chunks = sum([len(document.chunks) for document in self._group])
+        while self._tasks and self._chunks > most_chunks:
             document = await self._tasks[0]
             self._tasks.popleft()
             if document is not None:
                 self._group.append(document)
-                self._read_chunks += len(document.chunks)
-            if self._read_chunks >= least_chunks:
+                read_chunks += len(document.chunks)
+            if read_chunks >= least_chunks:
                 return self._take_group()
         return self._take_group() if room is None else ()
-
-    def committed(self, group: Iterable[IncomingDocument]) -> None:
-        """Make room for as many chunks as those of a group that was committed."""
-        for document in group:
-            chunks = self._chunks_by_id.pop(document.id)
-            self._uncommitted_chunks -= chunks
-            self._committed_chunks += chunks
 
     async def finish_reading(self) -> None:
         """Wait for the end of every reading, whether or not it succeeds."""
@@ -348,13 +345,11 @@ class ReadingQueue:
             task.cancel()
         await self.finish_reading()
 
-    @property
-    def _least_chunks(self) -> int:
-        """The number of chunks that make a group."""
-        return min(max(FIRST_GROUP, self._committed_chunks), LARGEST_GROUP)
-
     def _take_group(self) -> DocumentGroup:
         group = tuple(self._group)
         self._group.clear()
-        self._read_chunks = 0
+        for document in group:
+            chunks = self._chunks_by_id.pop(document.id)
+            self._chunks -= chunks
+            self._taken_chunks += chunks
         return group

@@ -44,7 +44,6 @@ from lightrag_jsonl.storage.views import StoreView, Transaction
 
 UNANSWERED = 16  # after so many unanswered chunks in a row (at least two a slot) the insert ends
 READ_TOGETHER = 64  # chunks that are read again in an order and committed together
-SAME_ID = "documents of one insert share the id %r: the last one replaces the others"
 
 # The stored version of a document, the document with its chunks, and what waits in the store.
 CutDocument: TypeAlias = tuple[StoredDocument | None, IncomingDocument, PendingDocument]
@@ -143,8 +142,10 @@ class Insertion:
             marks = await read(self._writer.store, methodcaller("purge_marks"))
         for received in pending_documents:
             self.outcome.received += 1
-            with_texts = await self._with_pictures_read(received)
-            pending = with_texts and self.outcome.storable_document(with_texts)
+            pending: PendingDocument | None = received
+            if received.document.pictures:
+                pending = await self._with_pictures_read(received)
+            pending = pending and self.outcome.storable_document(pending)
             if pending is None:
                 continue
             document = incoming_document(pending)
@@ -174,8 +175,6 @@ class Insertion:
         the insert does not suffice.
         """
         document = pending.document
-        if not document.pictures:
-            return pending
         if not self._client.has_model("see"):
             return replace(pending, document=replace(document, pictures=()))
         try:
@@ -198,7 +197,10 @@ class Insertion:
         if stored is not None and not document.chunks:
             return await self._already_stored(stored, pending)
         if stored is not None and document.id in self.outcome.documents:
-            log.warning(SAME_ID, document.id)
+            log.warning(
+                "documents of one insert share the id %r: the last one replaces the others",
+                document.id,
+            )
         # without a row, a later version came meanwhile, or nobody wants it any more
         return None if document.pending_row is None else document
 
@@ -309,11 +311,9 @@ class Insertion:
             self._budget.exhaust(error)
             change = await commit()
         await self._add_refusals(change)
-        self.outcome.add_change(change)
-        for document in group:
-            self.outcome.add_document(document)
-        self._queue.committed(group)
-        self._progress.documents_committed(len(group))
+        self.outcome.add_commit(group, change)
+        self._progress.documents_done += len(group)
+        self._progress.tell()
 
     async def _add_refusals(self, change: IndexChange) -> None:
         """Add the chunks whose texts the embedder refused, or read only in part."""
@@ -358,7 +358,8 @@ def _let_wait(
     if stored is not None and not document.chunks:
         rows = transaction.pending_rows([stored.id])  # of no open job
         waiting = [own.row for own in transaction.pending([stored.id]) if own.row]
-        transaction.delete_pending([*rows, *[row for row in waiting if row == pending.row]])
+        own_rows = [row for row in waiting if row == pending.row]
+        transaction.delete_pending([*rows, *own_rows])
         return stored, document
     if stored is not None:  # what is cached so far is about the earlier version
         transaction.outdate_answers([document.id])
@@ -368,8 +369,10 @@ def _let_wait(
 def document_with_stated_names(document: IncomingDocument) -> IncomingDocument:
     """The document, in whose extractions the bearers of names have the other names that it states."""
     metadata = document.document.metadata
-    extractions = [
-        with_stated_names(extraction, chunk, metadata)
-        for extraction, chunk in zip(document.extractions, document.chunks, strict=True)
-    ]
+    extractions = list(document.extractions)
+    for number, chunk in enumerate(document.chunks):
+        extraction = extractions[number]
+        may_state_names = metadata or "[[" in chunk.text
+        if may_state_names or extraction.state == "empty":
+            extractions[number] = with_stated_names(extraction, chunk, metadata)
     return structs.replace(document, extractions=tuple(extractions))

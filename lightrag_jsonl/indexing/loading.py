@@ -82,9 +82,12 @@ def load_documents(
     for suffix in readers:
         if suffix != suffix.lower() or not suffix.startswith("."):
             raise ConfigError(f"a reader's suffix is like '.abc', not {suffix!r}")
+    if isinstance(sources, Document):  # nothing is to be read
+        yield sources
+        return
     with ReadingProcess(limits, sees=sees) as reading:
         loader = _Loader(reading, readers, allow_empty)
-        if isinstance(sources, str | Path | Document):
+        if isinstance(sources, str | Path):
             yield from loader.load(sources)
         elif isinstance(sources, Iterable) and not isinstance(sources, dict | bytes):
             for source in sources:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
 from itertools import chain
-from operator import attrgetter
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from msgspec import Struct, field
@@ -59,12 +58,9 @@ _BEFORE_REMARK = " \t\r\n\xa0\u3000(（[,，;；:：—–-"  # between a name a
 
 
 def usable_name(name: str, is_in_text: Callable[[str], bool]) -> tuple[str, str]:
-    """A name without the remark behind it, and what is wrong with the name as it was written, or "".
-
-    What stands in the text is a name, whatever it looks like. The name is "" if nothing of it is one.
+    """A name that does not stand in the text, without the remark behind it, and what is wrong with the name as it
+    was written, or "". The name is "" if nothing of it is one.
     """
-    if not name or is_in_text(name):
-        return name, ""
     hesitation = _HESITATION.search(name)
     is_sentence = hesitation is not None or _TWO_SENTENCES.search(name) is not None
     is_code = not is_sentence and _MARKS_OF_CODE.search(name) is not None
@@ -116,10 +112,6 @@ NO_DATES = words(
     "unknown unspecified none null n/a nil 无 未知 未指定 未提及 不详 不明 空 - – — ? ？"
 )
 PERSONS = frozenset({"person", "人物", "人", UNKNOWN_TYPE})  # "It" is a novel, and "He" helium
-UNNAMED_ENDS = "kept, but the description names neither end of the relation"
-COPIED = "it repeats the example of the prompt, and says nothing of the text"
-ENTITY_FIELDS = attrgetter(*EntityMention.__slots__)
-RELATION_FIELDS = attrgetter(*RelationMention.__slots__)
 
 
 class MentionCollector(Struct, dict=True):
@@ -218,7 +210,8 @@ class MentionCollector(Struct, dict=True):
             aliases = [alias for end in ends for alias in aliases_by_key.get(end, ())]
             if description and not names_any(description, [*ends, *aliases]):
                 text = rejected_text(f"{mention.source} — {mention.target}: {description}")
-                doubtful.append(Rejection(line, text, "unnamed_ends", UNNAMED_ENDS))
+                detail = "kept, but the description names neither end of the relation"
+                doubtful.append(Rejection(line, text, "unnamed_ends", detail))
         return doubtful
 
     def name_lines(self) -> list[str]:
@@ -245,7 +238,8 @@ class MentionCollector(Struct, dict=True):
         if may_be_copy:
             own_parts = [self._without_copies(part) for part in parts]
             if None in own_parts:
-                self.reject(line, record, "example", COPIED)
+                detail = "it repeats the example of the prompt, and says nothing of the text"
+                self.reject(line, record, "example", detail)
                 return
             parts = list(filter(None, own_parts))
         for part in parts:
@@ -286,10 +280,18 @@ class MentionCollector(Struct, dict=True):
         text = value if isinstance(value, str) else _plain_text(value)
         if text not in self._usable_names:
             written = clean_name(_plain_text(text))
-            name, fault = usable_name(written, self._has_name)
-            detail = f"{fault}: {clipped(written, LONGEST_SHOWN_NAME)!r}" if fault else ""
-            self._usable_names[text] = name, ("empty_name", detail) if fault else None
+            if not written or self._has_name(written):  # what stands in the text is a name
+                self._usable_names[text] = written, None
+            else:
+                self._usable_names[text] = self._name_beside_text(written)
         return self._usable_names[text]
+
+    def _name_beside_text(self, written: str) -> tuple[str, RecordProblem | None]:
+        """What is usable of a name that does not stand in the text, and the fault."""
+        name, fault = usable_name(written, self._has_name)
+        if not fault:
+            return name, None
+        return name, ("empty_name", f"{fault}: {clipped(written, LONGEST_SHOWN_NAME)!r}")
 
     def _has_name(self, name: str) -> bool:
         return self._text_words.has_whole_name(name_key(name))
@@ -409,9 +411,9 @@ class MentionCollector(Struct, dict=True):
     def _order(self, mention: EntityMention | RelationMention) -> tuple[object, ...]:
         """The first position of the (last) name of a mention, or the end; then the fields."""
         if isinstance(mention, EntityMention):
-            return self._position(mention.name), *ENTITY_FIELDS(mention)
+            return self._position(mention.name), mention
         position = max(self._position(mention.source), self._position(mention.target))
-        return position, *RELATION_FIELDS(mention)
+        return position, mention
 
     def _position(self, name: str) -> int:
         folded = self._text_words.folded

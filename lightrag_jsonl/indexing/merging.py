@@ -19,7 +19,7 @@ from lightrag_jsonl.indexing.overrides import (
     deleted_subjects,
     end_keys,
     is_about,
-    name_keys,
+    resolved_key,
     stored_hand_values,
 )
 from lightrag_jsonl.storage.rows import (
@@ -124,7 +124,7 @@ class GraphMerger:
     """Computes the rows after mentions are added and removed; nothing is written.
 
     `targets` maps name keys to the keys of the entities that the names are merged into.
-    `hand_values` are the values that people set, by default the stored ones.
+    `hand_values` are the values that people set.
     """
 
     def __init__(
@@ -132,14 +132,12 @@ class GraphMerger:
         view: StoreView,
         ids: NextIds,
         targets: Mapping[str, str],
-        hand_values: HandValues | None = None,
+        hand_values: HandValues,
     ) -> None:
         self.change = GraphChange()
         self._view = view
         self._ids = ids
         self._targets = targets
-        if hand_values is None:
-            hand_values = stored_hand_values(view, targets)
         self._hand_values = hand_values
         self._entities_by_key: dict[str, EntityRow] = {}
         self._relations_by_ends: dict[tuple[int, int], RelationRow] = {}
@@ -209,8 +207,12 @@ class GraphMerger:
             relation_mention.owner = None
         counted_entities = self._counted(entity_mentions)
         counted_relations = self._counted(relation_mentions)
-        entity_keys = [name_keys(row.mention, self._targets)[0] for row in counted_entities]
-        relation_keys = [name_keys(row.mention, self._targets) for row in counted_relations]
+        targets = self._targets
+        entity_keys = [resolved_key(row.mention.name, targets) for row in counted_entities]
+        relation_keys = [
+            (resolved_key(row.mention.source, targets), resolved_key(row.mention.target, targets))
+            for row in counted_relations
+        ]
         keys = {*entity_keys, *chain.from_iterable(relation_keys)} - self._entities_by_key.keys()
         for entity in self._view.entity_rows(keys=keys).values():
             self._entities_by_key[entity.key] = entity
@@ -220,9 +222,10 @@ class GraphMerger:
 
     def finish(self, displays: Mapping[str, str]) -> GraphChange:
         """The whole change; `displays` holds the display names that a person chose, by key."""
-        edited_entities = self._view.entity_rows(keys=end_keys(self._hand_values))
-        entities = [*edited_entities.values(), *self.change.entities.values()]
-        keys_by_id = {entity.id: entity.key for entity in entities}
+        keys_by_id = {entity.id: entity.key for entity in self.change.entities.values()}
+        if self._hand_values:
+            edited_entities = self._view.entity_rows(keys=end_keys(self._hand_values))
+            keys_by_id |= {entity.id: entity.key for entity in edited_entities.values()}
         for entity in self.change.entities.values():
             entity.edited = dict(self._hand_values.get((entity.key,), {}))
             entity.decide(displays.get(entity.key, ""))
@@ -329,10 +332,9 @@ class GraphMerger:
         self, kind: Kind, ids: Sequence[int], removed: Collection[str]
     ) -> dict[int, float]:
         """When the first chunk of each row was stored, without the removed chunks."""
-        load = self._view.entities if kind == "entity" else self._view.relations
         chunk_ids_by_row = {
-            id: set(item.chunk_ids).difference(removed)
-            for id, item in load(ids, chunk_limit=MOST_CHUNKS).items()
+            id: set(chunk_ids).difference(removed)
+            for id, chunk_ids in self._view.first_chunks(kind, ids, MOST_CHUNKS).items()
         }
         chunks = self._view.chunks(ids=set().union(*chunk_ids_by_row.values()))
         times = {chunk.id: stored_at(chunk) for chunk in chunks.values()}
@@ -355,7 +357,8 @@ def remerged(
 ) -> GraphChange:
     """These rows as computed from all mentions; the mentions get the row ids of their owners."""
     aliases = view.aliases()
-    merger = GraphMerger(view, view.next_ids(), aliases.targets)
+    hand_values = stored_hand_values(view, aliases.targets)
+    merger = GraphMerger(view, view.next_ids(), aliases.targets, hand_values)
     merger.start_with(
         [EntityRow(row.id, row.key) for row in entities.values()],
         [RelationRow(row.id, row.low, row.high) for row in relations.values()],

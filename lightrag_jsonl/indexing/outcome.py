@@ -17,8 +17,6 @@ from lightrag_jsonl.storage.rows import PendingDocument
 from lightrag_jsonl.storage.status import ALL_REFUSED
 from lightrag_jsonl.text.strings import sanitize
 
-BLANK_DOCUMENT = "the document has no text"
-
 log = logging.getLogger(__name__)
 
 
@@ -48,7 +46,8 @@ class InsertOutcome(Struct):
         document = storable_document.document
         if any(text.strip() for text in document.pages or document.text.split("\f")):
             return storable_document
-        self.failures.append(Failure(document.id or "", None, BLANK_DOCUMENT))
+        failure = Failure(document.id or "", None, "the document has no text")
+        self.failures.append(failure)
         return None
 
     def refuse(self, document: Document, error: ConfigError) -> None:
@@ -57,21 +56,21 @@ class InsertOutcome(Struct):
         self.failures.append(Failure(name, None, str(error)))
         self.refusal = error
 
-    def add_change(self, change: IndexChange) -> None:
-        """Add the entities and relations of a commit."""
+    def add_commit(self, documents: Iterable[IncomingDocument], change: IndexChange) -> None:
+        """Add committed documents, with the failures of chunks, and the entities and relations of the commit."""
         self.entities.update(change.graph.rows("entity"))
         self.relations.update(change.graph.rows("relation"))
-
-    def add_document(self, document: IncomingDocument) -> None:
-        """Add a committed document, with the failures of chunks."""
-        self.documents.append(document.id)
-        for chunk, extraction in zip(document.chunks, document.extractions, strict=True):
-            report = extraction.report
-            self.content_keywords.update(report.content_keywords)
-            self.extraction += replace(report, content_keywords={})
-            if extraction.unfinished:
-                reason = extraction.error or ALL_REFUSED
-                self.failures.append(Failure(document.id, chunk.id, reason))
+        for document in documents:
+            self.documents.append(document.id)
+            for chunk, extraction in zip(document.chunks, document.extractions, strict=True):
+                report = extraction.report
+                self.content_keywords.update(report.content_keywords)
+                numbers = replace(report, content_keywords={})
+                self.extraction += numbers
+                if extraction.unfinished:
+                    reason = extraction.error or ALL_REFUSED
+                    failure = Failure(document.id, chunk.id, reason)
+                    self.failures.append(failure)
 
     def report(self, *, usage: Usage, stopped: str) -> InsertReport:
         """The report, in an order that does not depend on timing."""

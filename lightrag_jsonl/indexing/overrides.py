@@ -21,9 +21,15 @@ HandValues: TypeAlias = Mapping[SubjectKey, Mapping[str, Any]]
 # ── keys ────────────────────────────────────────────────────────────────────────
 
 
+def resolved_key(name: str, targets: Mapping[str, str]) -> str:
+    """The key of the entity with a name, after merges of names."""
+    key = name_key(name)
+    return targets.get(key, key)
+
+
 def name_keys(mention: GraphMention, targets: Mapping[str, str]) -> tuple[str, ...]:
     """The key of an entity, or the keys of the source and the target of a relation."""
-    return _resolved_keys(mentioned_names(mention), targets)
+    return tuple([resolved_key(name, targets) for name in mentioned_names(mention)])
 
 
 def mentioned_names(mention: GraphMention) -> tuple[str, ...]:
@@ -31,10 +37,6 @@ def mentioned_names(mention: GraphMention) -> tuple[str, ...]:
     if isinstance(mention, EntityMention):
         return (mention.name,)
     return (mention.source, mention.target)
-
-
-def _resolved_keys(names: Iterable[str], targets: Mapping[str, str]) -> tuple[str, ...]:
-    return tuple([targets.get(key, key) for key in map(name_key, names)])
 
 
 def is_about(
@@ -57,7 +59,7 @@ def hand_values(overrides: Iterable[Override], targets: Mapping[str, str]) -> Ha
     """The values from edits, the later after the earlier; only subjects with values, or deleted."""
     values_by_subject: dict[SubjectKey, dict[str, Any]] = {}
     for override in sorted(overrides, key=attrgetter("at", "chunk_id")):
-        subject = tuple(sorted(_resolved_keys(override.names, targets)))
+        subject = tuple(sorted([resolved_key(name, targets) for name in override.names]))
         match override.action:
             case "create":
                 values_by_subject[subject] = {}

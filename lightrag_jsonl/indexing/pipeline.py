@@ -153,7 +153,8 @@ class IndexPipeline:
         with progress_bars(progress) as show:
             async with self.writer.exclusive():
                 insertion = self._insertion(show, max_tokens=max_tokens)
-                if upgrade and reads_when_asked(await self._recorded_settings()):
+                settings = await read(self._store, methodcaller("settings"))
+                if upgrade and reads_when_asked(settings):
                     report = await insertion.read_again(await read(self._store, self._by_worth))
                 else:
                     documents = await read(self._store, methodcaller("documents"))
@@ -168,9 +169,6 @@ class IndexPipeline:
         for document in view.documents():
             rows += unfinished_document(document, view, current=self._extractor.name).rows
         return by_worth(rows, view)
-
-    async def _recorded_settings(self) -> dict[str, str]:
-        return await read(self._store, methodcaller("settings"))
 
     def upgradable(self) -> Iterator[tuple[Chunk, ...]]:
         """The chunks of each document that `retry` with `upgrade` would read."""
@@ -256,7 +254,7 @@ class IndexPipeline:
         self, progress: ProgressCallback | None, *, summarize: bool = True
     ) -> Insertion:
         """An insert that asks a model for nothing, if the index is read when it is asked."""
-        if reads_when_asked(await self._recorded_settings()):
+        if reads_when_asked(await read(self._store, methodcaller("settings"))):
             return self._insertion(
                 progress, extractor=self._rules, summarize=False, completes=False
             )

@@ -43,16 +43,6 @@ class ProgressCounter(Struct):
     chunks_done: int = 0
     documents_done: int = 0
 
-    def chunk_done(self) -> None:
-        """Count a chunk that was read."""
-        self.chunks_done += 1
-        self.tell()
-
-    def documents_committed(self, count: int) -> None:
-        """Count documents that became visible."""
-        self.documents_done += count
-        self.tell()
-
     def step(self, name: str, items_done: int, items_known: int) -> None:
         """Tell of the step of a commit that is under way; a step without items is no news."""
         if items_known:
@@ -96,7 +86,8 @@ class _Bars:
 
     def show(self, progress: Progress) -> None:
         chunks = (progress.chunks_done, progress.chunks_known)
-        for name, (items_done, items_known) in {"chunks": chunks, **progress.steps}.items():
+        steps = {"chunks": chunks, **progress.steps}
+        for name, (items_done, items_known) in steps.items():
             if items_known:
                 self._update(self._bar(name), items_done, items_known)
 

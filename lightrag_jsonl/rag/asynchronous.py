@@ -192,7 +192,8 @@ class AsyncLightRAG:
             return await _with_unread(report, unread)
 
         await self.engine.record_models()
-        await self.engine.record_read_mode(read)
+        if read is not None:
+            await self.engine.record_read_mode(read)
         if sync:
             return await synchronized(
                 self.engine, documents, insert_sources, allow_gone=allow_empty
@@ -527,7 +528,8 @@ async def _with_unread(
     from lightrag_jsonl.indexing.loading import with_unread
 
     try:
-        return with_unread(await report, unread)
+        read_report = await report
+        return with_unread(read_report, unread) if unread else read_report
     except LightRAGError as error:
         if error.report is not None:
             error.report = with_unread(error.report, unread)

@@ -523,10 +523,8 @@ class Engine:
             settings = {name: value for name, value in settings.items() if name not in kept_names}
         await write(self.store, lambda writer: writer.put_settings(settings))
 
-    async def record_read_mode(self, mode: ReadMode | None) -> None:
-        """Record when a model reads chunks; None leaves it as it is."""
-        if mode is None:
-            return
+    async def record_read_mode(self, mode: ReadMode) -> None:
+        """Record when a model reads chunks."""
         if mode not in get_args(ReadMode):
             raise ConfigError(f"read must be 'all' or 'asked', not {mode!r}")
         await write(self.store, lambda writer: writer.put_settings({READ: mode}))

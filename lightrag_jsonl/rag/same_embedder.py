@@ -3,13 +3,13 @@
 import asyncio
 import base64
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from lightrag_jsonl.core.errors import SettingsError
 from lightrag_jsonl.core.protocols import Embedder, Vectors
-from lightrag_jsonl.core.user_code import normalize_vectors
+from lightrag_jsonl.core.user_code import WrappedEmbedder, normalize_vectors
 from lightrag_jsonl.indexing.embedding import SAMPLE_SETTING
 from lightrag_jsonl.storage.store import Store, read, write
 
@@ -18,7 +18,7 @@ LEAST_LIKENESS = 0.9  # cosine; a quantized copy of a model is as like, another 
 SAMPLE_TYPE = np.dtype("<f2")
 
 
-class SameEmbedder:
+class SameEmbedder(WrappedEmbedder):
     """The embedder of an index; `SettingsError` at its first use if it is another one of the same name.
 
     The length of the vectors is compared; of a remote embedder, behind whose name any model may stand,
@@ -26,21 +26,11 @@ class SameEmbedder:
     """
 
     def __init__(self, embedder: Embedder, store: Store) -> None:
-        self.name = embedder.name
-        self._embedder = embedder
+        super().__init__(embedder)
         self._store = store
         self._is_remote = bool(getattr(embedder, "remote", False))
         self._is_checked = False
         self._checking = asyncio.Lock()
-
-    @property
-    def dim(self) -> int:
-        """The length of a vector."""
-        return self._embedder.dim
-
-    def __getattr__(self, name: str) -> Any:
-        """The optional attributes of the embedder, such as `max_retries` and `url`."""
-        return getattr(self._embedder, name)
 
     async def embed(self, texts: Sequence[str], *, kind: Literal["query", "passage"]) -> Vectors:
         """The vectors of the embedder."""
@@ -67,11 +57,14 @@ class SameEmbedder:
         rows = await self._embedder.embed([SAMPLE_TEXT], kind="passage")
         (vector,) = normalize_vectors(rows, count=1, dim=None, source=self.name)
         if not sample:
-            data = base64.b64encode(vector.astype(SAMPLE_TYPE).tobytes()).decode()
+            sample_bytes = vector.astype(SAMPLE_TYPE).tobytes()
+            data = base64.b64encode(sample_bytes).decode()
+            settings = {SAMPLE_SETTING: data}
             if not self._store.read_only:
-                await write(self._store, lambda writer: writer.put_settings({SAMPLE_SETTING: data}))
+                await write(self._store, lambda writer: writer.put_settings(settings))
             return
-        stored = np.frombuffer(base64.b64decode(sample), SAMPLE_TYPE).astype(np.float32)
+        stored_bytes = base64.b64decode(sample)
+        stored = np.frombuffer(stored_bytes, SAMPLE_TYPE).astype(np.float32)
         if stored.shape != vector.shape:
             raise self._error(f"vectors of {len(stored)} numbers, and now gives {len(vector)}")
         likeness = float(stored @ vector)

@@ -404,7 +404,7 @@ class JoinedReads(StoreView):
             graphs.append(part.view.graph_rows(own))
         return self.state.graph_rows(graphs)
 
-    def _first_chunks(
+    def first_chunks(
         self, kind: Kind, rows: Collection[int], limit: int
     ) -> dict[int, tuple[str, ...]]:
         """As in one index; those of the first part first."""

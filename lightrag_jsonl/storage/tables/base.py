@@ -61,19 +61,16 @@ def read_as(kind: type[RowValue], cursor: Cursor, **parsers: ColumnParser) -> li
     """A value of a class for each row: the columns are called as its fields. What is no single value in the
     class is JSON in the column, unless another of the `parsers` reads it.
     """
-    return [kind(**values) for values in parsed_rows(cursor, kind, **parsers)]
-
-
-def parsed_rows(cursor: Cursor, kind: Any, **parsers: ColumnParser) -> Iterator[dict[str, Any]]:
-    """The values of each row by the names of the columns, as the fields of a class hold them."""
     names = [column[0] for column in cursor.description]
-    all_parsers = {**column_parsers(kind), **parsers}
+    all_parsers = {**column_parsers(kind), **parsers}  # type: ignore[arg-type]  # mypy: no Hashable
     parsed_names = [name for name in all_parsers if name in names]
+    rows: list[RowValue] = []
     for row in cursor:
         values = dict(zip(names, row, strict=True))
         for name in parsed_names:
             values[name] = all_parsers[name](values[name])
-        yield values
+        rows.append(kind(**values))
+    return rows
 
 
 @cache

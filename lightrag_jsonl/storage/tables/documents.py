@@ -44,7 +44,6 @@ from lightrag_jsonl.storage.tables.base import (
     column_values,
     json_text,
     only_column,
-    parsed_rows,
     read_as,
 )
 from lightrag_jsonl.storage.tables.dialect import Dialect
@@ -118,7 +117,8 @@ class DocumentReads(Tables):
 
     def pending_file(self, row: int) -> bytes | None:
         """The content of a file that waits; None if it waits no longer."""
-        contents = only_column(self._execute("SELECT file FROM pending WHERE id = ?", row))
+        statement = "SELECT file FROM pending WHERE id = ?"
+        contents = only_column(self._execute(statement, row))
         return contents[0] if contents else None
 
     def pending_rows(self, ids: Collection[str]) -> list[int]:
@@ -146,7 +146,8 @@ class DocumentReads(Tables):
         """
         condition = "WHERE title > ''" if titled else ""
         statement = f"SELECT name, title, source, state FROM documents {condition} ORDER BY id"
-        return list(map(DocumentLabel._make, self._execute(statement)))
+        cursor = self._execute(statement)
+        return list(map(DocumentLabel._make, cursor))
 
     def existing_ids(self, ids: Collection[str]) -> set[str]:
         """Those of the ids that belong to a visible or waiting document."""
@@ -183,7 +184,8 @@ class DocumentReads(Tables):
     def newest_document_at(self) -> float:
         """When the newest document was stored, in seconds since 1970; 0 without documents."""
         statement = "SELECT coalesce(max(created_at), 0) FROM documents"
-        return float(only_column(self._execute(statement))[0])
+        (newest,) = only_column(self._execute(statement))
+        return float(newest)
 
     def chunks(
         self, rows: RowIds = None, *, ids: Names = None, documents: Names = None
@@ -239,9 +241,10 @@ class DocumentReads(Tables):
         usage = self.dialect.json_field("report", "usage")
         numbers = [_sum_of(self.dialect, "report", name) for name in REPORT_NUMBERS]
         tokens = [_sum_of(self.dialect, f"({usage})", name) for name in USAGE_NUMBERS]
+        sums = ", ".join(numbers + tokens)
         statement = (
             f"SELECT {rejections} AS rejections, {gleaned} AS gleaned, count(*) AS chunks, "
-            f"{', '.join(numbers + tokens)} FROM chunks "
+            f"{sums} FROM chunks "
             "WHERE id >= ? AND id < ? GROUP BY 1, 2"
         )
         cursor = self._execute(statement, rows.start, rows.stop)
@@ -287,8 +290,7 @@ class DocumentReads(Tables):
         tables = f"{CHUNKS} JOIN rejections r ON r.chunk = c.id"
         cursor = self._select(columns, tables, "d.name", document_ids, order=f"{TEXT_ORDER}, r.id")
         return [
-            (row.pop("document_id"), row.pop("chunk_id"), Rejection(**row))
-            for row in parsed_rows(cursor, Rejection)
+            (document_id, chunk_id, Rejection(*fields)) for document_id, chunk_id, *fields in cursor
         ]
 
     def matching_chunks(self, conditions: Sequence[Condition]) -> list[int]:
@@ -339,10 +341,12 @@ class DocumentReads(Tables):
         """A line for each chunk, of `limit` random chunks or all, that the full text does not hold with
         all terms.
         """
-        statement = f"SELECT id, name, text FROM chunks ORDER BY random() {self._page(limit)}"
+        page = self._page(limit)
+        statement = f"SELECT id, name, text FROM chunks ORDER BY random() {page}"
+        rows = by_name(self._execute(statement))
         return [
             f"chunk {row.name} has other terms in the full text than in its own"
-            for row in by_name(self._execute(statement))
+            for row in rows
             if not self.dialect.full_text.holds(row.id, row.text)
         ]
 
@@ -406,15 +410,14 @@ class DocumentWrites(DocumentReads, KeepingTables):
             if pending.row not in rows or is_superseded:
                 return None
         self._delete("pending", "name", [name])
+        provided = [pending.records, pending.chunks, pending.chunk_size, pending.seen_pictures]
         (row,) = only_column(
             self._execute(
                 "INSERT INTO pending (name, document, provided, created_at, job, file) "
                 "VALUES (?, ?, ?, ?, ?, ?) RETURNING id",
                 name,
                 json_text(pending.document),
-                json_text(
-                    [pending.records, pending.chunks, pending.chunk_size, pending.seen_pictures]
-                ),
+                json_text(provided),
                 pending.created_at,
                 pending.job,
                 file,

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 from msgspec.json import Decoder
+from msgspec.json import decode as parse
 
 from lightrag_jsonl.core.types import Entity, Kind, Relation
 from lightrag_jsonl.storage.graph_index import GraphRows
@@ -21,13 +22,11 @@ from lightrag_jsonl.storage.tables.base import (
     TABLE_NAMES,
     ColumnValues,
     Tables,
-    by_name,
     column_values,
     field_names,
     integer_columns,
     json_text,
     only_column,
-    parsed_rows,
     read_as,
 )
 from lightrag_jsonl.storage.tables.dialect import Cursor, Dialect
@@ -152,7 +151,7 @@ class GraphReads(Tables):
 
     def entities(self, rows: Collection[int], *, chunk_limit: int = 20) -> dict[int, Entity]:
         """Entities for readers, each with the public ids of its first chunks; degree not set."""
-        chunk_ids = self._first_chunks("entity", rows, chunk_limit)
+        chunk_ids = self.first_chunks("entity", rows, chunk_limit)
         entities = self.entity_rows(ids=rows)
         return {row: entities[row].entity(chunk_ids[row]) for row in rows if row in entities}
 
@@ -171,7 +170,7 @@ class GraphReads(Tables):
 
     def relations(self, rows: Collection[int], *, chunk_limit: int = 20) -> dict[int, Relation]:
         """Relations for readers, each with the public ids of its first chunks."""
-        chunk_ids = self._first_chunks("relation", rows, chunk_limit)
+        chunk_ids = self.first_chunks("relation", rows, chunk_limit)
         relations = self.relation_rows(ids=rows)
         ends = {end for relation in relations.values() for end in (relation.low, relation.high)}
         names = self.entity_names(ends)
@@ -179,7 +178,7 @@ class GraphReads(Tables):
             row: relations[row].relation(names, chunk_ids[row]) for row in rows if row in relations
         }
 
-    def _first_chunks(
+    def first_chunks(
         self, kind: Kind, rows: Collection[int], limit: int
     ) -> dict[int, tuple[str, ...]]:
         """The public ids of the chunks of the first mentions of entities or relations, each once."""
@@ -253,13 +252,13 @@ class GraphReads(Tables):
         displays: dict[str, str] = {}
         apart: set[str] = set()
         statement = "SELECT key, target, display FROM aliases ORDER BY key"
-        for row in by_name(self._execute(statement)):
-            if row.target != row.key:
-                links[row.key] = row.target
+        for key, target, display in self._execute(statement):
+            if target != key:
+                links[key] = target
             else:
-                apart.add(row.key)
-            if row.display is not None:
-                displays[row.target] = row.display
+                apart.add(key)
+            if display is not None:
+                displays[target] = display
         return Aliases(links, displays, apart)
 
 
@@ -346,12 +345,21 @@ class OverrideReads(Tables):
 
     def overrides(self, chunks: RowIds = None) -> dict[int, Override]:
         """The overrides in the edits of people, by row id of the edit's chunk: all, or of some chunks."""
-        columns = """o.chunk, c.name AS chunk_id, o.action, o.names, o.changes, o.author AS "by",
-            o.made_at AS "at", o.reason"""
+        columns = "o.chunk, c.name, o.action, o.names, o.changes, o.author, o.made_at, o.reason"
         table = "overrides o JOIN chunks c ON c.id = o.chunk"
         cursor = self._select(columns, table, "o.chunk", chunks, order="o.chunk")
-        rows = parsed_rows(cursor, Override)
-        return {row.pop("chunk"): Override(**row) for row in rows}
+        overrides: dict[int, Override] = {}
+        for chunk, chunk_id, action, names, changes, author, made_at, reason in cursor:
+            overrides[chunk] = Override(
+                chunk_id=chunk_id,
+                action=action,
+                names=tuple(parse(names)),
+                changes=parse(changes),
+                by=author,
+                at=made_at,
+                reason=reason,
+            )
+        return overrides
 
 
 class OverrideWrites(OverrideReads, KeepingTables):
