@@ -122,8 +122,6 @@ class DocumentMentions(Struct):
 
     def with_bearers(self, apart: Collection[str]) -> "DocumentMentions":
         """The mentions by the names of their bearers; names with a key in `apart` are their own."""
-        if _are_apart(self.entities, self.texts):
-            return self
         entities = [_row_as_written(row) for row in self.entities]
         relations = [_row_as_written(row) for row in self.relations]
         stated_ends = {
@@ -139,30 +137,6 @@ class DocumentMentions(Struct):
             relations=[_relation_of_bearers(row, bearers) for row in relations],
             texts=self.texts,
         )
-
-
-def _are_apart(mentions: Iterable[EntityMentionRow], texts: Iterable[str]) -> bool:
-    """Whether plain names share no word, and nothing tells of other names: then each has a bearer of its own."""
-    keys: set[str] = set()
-    for row in mentions:
-        name = row.mention.name
-        if name.isupper():  # an acronym shares no word with the long name
-            return False
-        if row.mention.aliases:
-            return False
-        keys.add(name_key(name))
-    words = " ".join(keys).split()
-    letters = "".join(words)
-    is_plain = letters.isalpha() and letters.isascii()
-    are_different = len(set(words)) == len(words)
-    if not (is_plain and are_different):
-        return False
-    return not any(map(_may_state_names, texts))
-
-
-def _may_state_names(text: str) -> bool:
-    """Whether something may stand in brackets, or a Chinese text may tell of a short form."""
-    return not text.isascii() or "(" in text or "&" in text
 
 
 def _row_as_written(row: MentionRow[Mention]) -> MentionRow[Mention]:
@@ -546,7 +520,7 @@ def _stated_pairs(mentions: Iterable[EntityMentionRow], names: _Names) -> Iterat
             if bearer in names.by_key and alias in names.by_key:
                 yield bearer, alias
     for text in names.texts:
-        if not _may_state_names(text):
+        if text.isascii() and "(" not in text and "&" not in text:  # nothing stands in brackets
             continue
         folded = folded_text(text)
         if has_cjk(text):

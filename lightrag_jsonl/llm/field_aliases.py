@@ -53,8 +53,6 @@ _QUESTION_KEYS = _by_alias(
 _OUR_KEYS = {"type", "name", *_KEYS.values()}
 _TEXT_KEYS = {"name", "source", "target", "description", "valid_from", "valid_to"}
 _DATE_KEYS = ("valid_from", "valid_to")
-_ENTITY_KEYS = {"type", "name", "entity_type", "description"}
-_RELATION_KEYS = {"type", "source", "target", "keywords", "description", "strength"}
 _PREDICATE_KEYS = _by_alias(  # of a triple
     "predicate: predicate relation relationship label 谓语 谓词 关系 关系类型"
 )
@@ -83,9 +81,6 @@ def repair_graph_record(record: Record) -> tuple[Record, ...]:
     Keys may have capitals, spaces and hyphens. A missing entity type is unknown; an entity with a
     type needs no description, a relation with keywords neither.
     """
-    usual = _usual_record(record)
-    if usual is not None:
-        return (usual,)
     folded = record
     has_new_keys = False
     if not _OUR_KEYS.issuperset(record):
@@ -99,34 +94,6 @@ def repair_graph_record(record: Record) -> tuple[Record, ...]:
         else:
             repaired_records.append(normalized)
     return tuple(repaired_records)
-
-
-def _usual_record(record: Record) -> Record | None:
-    """An entity or a relation with the usual fields and no others, in the form of the schema: most are; None for
-    any other record.
-    """
-    record_type = record.get("type")
-    texts = [value for value in record.values() if isinstance(value, str)]
-    if record_type == "entity" and record.keys() == _ENTITY_KEYS:
-        return record if len(texts) == len(record) else None
-    if record_type != "relationship" or record.keys() != _RELATION_KEYS:
-        return None
-    if len(texts) != len(record) - 2:  # but for keywords and strength
-        return None
-    keywords = record["keywords"]
-    if not isinstance(keywords, list):
-        return None
-    if keywords != split_keywords(keywords):
-        return None
-    strength = record["strength"]
-    if isinstance(strength, bool):
-        return None
-    if not isinstance(strength, int | float):
-        return None
-    if not _LOWEST_STRENGTH <= strength <= _HIGHEST_STRENGTH:
-        return None
-    fields = {key: value for key, value in record.items() if key != "strength"}
-    return {**fields, "strength": float(strength)}
 
 
 def name_records(record: Record) -> tuple[Record, ...]:
