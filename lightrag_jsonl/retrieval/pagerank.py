@@ -49,12 +49,8 @@ LEAST_RELEVANCE = 0.1
 LEXICAL_WEIGHT = 0.5
 LEXICAL_WEIGHT_OF_WORDS = 2.0  # where vectors only count words. C: @2 -11.7, @5 -5.0 without
 
-# Types of edges, and of the start of a path.
-START = -1
-MENTION_EDGE = 0
-RELATION_EDGE = 1
-SYNONYM_EDGE = 2
-ALIAS_EDGE = 3
+# What an edge says of the node that it leads to; the type of an edge is a position here.
+EDGE_TYPES = ("mentioned with", "related to", "nearly the same as", "also called")
 
 
 class WalkGraph(Struct, frozen=True, kw_only=True):
@@ -70,11 +66,6 @@ class WalkGraph(Struct, frozen=True, kw_only=True):
     receivers: Ids
     chances: Floats
     edge_types: Ids
-
-    @property
-    def size(self) -> int:
-        """The number of nodes."""
-        return len(self.entities) + len(self.chunks)
 
 
 def neighborhood(task: SearchTask, seeds: Seeds, subgraph: Subgraph) -> WalkGraph:
@@ -117,13 +108,13 @@ def connect_nodes(
     synonyms: tuple[Ids, Floats],
     aliases: Ids,
 ) -> WalkGraph:
-    """The graph with edges of four types, each in both directions.
+    """The graph with edges of all `EDGE_TYPES`, each in both directions.
 
     Edges have shape (n, 2). A row of `mentions` has the positions of an entity and of a chunk, a row of
     the other types the positions of two entities. Synonyms come with weights. The step from the entity
     of a mention to its chunk is weighted by the mention's `preferences`, besides its rarity.
     """
-    weighted_edges = (
+    weighted_edges = (  # in the order of `EDGE_TYPES`
         (mentions + np.array([0, len(entities)]), mention_rarity(mentions, len(chunks))),
         (relations, np.ones(len(relations))),
         synonyms,
@@ -133,7 +124,7 @@ def connect_nodes(
     weights = np.tile(np.concatenate([weights for _, weights in weighted_edges]), 2)
     weights[: len(mentions)] *= preferences
     edge_counts = [len(edges) for edges, _ in weighted_edges]
-    edge_types = np.repeat((MENTION_EDGE, RELATION_EDGE, SYNONYM_EDGE, ALIAS_EDGE), edge_counts)
+    edge_types = np.repeat(range(len(EDGE_TYPES)), edge_counts)
     senders, receivers = np.concatenate([pairs, pairs[:, ::-1]]).T
     totals = np.bincount(senders, weights, len(entities) + len(chunks))
     return WalkGraph(
@@ -322,9 +313,7 @@ NEAR_WEIGHT = 0.2
 NEAR_WEIGHT_OF_WORDS = 0.5
 NEAR_WEIGHT_OF_BIGRAMS = 2.0
 
-_EDGE_WORDS = ("mentioned with", "related to", "nearly the same as", "also called")  # by edge type
-
-Path: TypeAlias = Sequence[tuple[int, int]]  # nodes, each with the type of the edge to it
+Path: TypeAlias = Sequence[tuple[int, str]]  # nodes, each with what the edge to it says; "" first
 
 
 class WalkHits(Struct, frozen=True):
@@ -401,10 +390,11 @@ def _entity_starts(task: SearchTask, graph: WalkGraph, seeds: Seeds) -> Floats:
     rows = column(sorted(likeness_by_row))
     rows = rows[is_among(rows, graph.entities)]
     nodes = graph.entities.searchsorted(rows)
-    mentioning = graph.senders[graph.edge_types == MENTION_EDGE]
-    mention_counts = np.bincount(mentioning, minlength=graph.size)[nodes]
+    entity_count = len(graph.entities)
+    mentioned = graph.senders[graph.receivers >= entity_count]  # once for each chunk
+    mention_counts = np.bincount(mentioned, minlength=entity_count)[nodes]
     likeness = np.array([likeness_by_row[row] for row in rows.tolist()])
-    weights = np.zeros(graph.size)
+    weights = np.zeros(entity_count + len(graph.chunks))
     frequencies = np.maximum(mention_counts, name_frequencies(task, rows))
     weights[nodes] = likeness / np.maximum(frequencies, 1)
     return weights
@@ -500,9 +490,9 @@ def path_to(graph: WalkGraph, steps: Ids, node: int) -> Path:
     """The most probable path to a node, from its start on."""
     path = []
     while (step := int(steps[node])) >= 0:
-        path.append((node, int(graph.edge_types[step])))
+        path.append((node, EDGE_TYPES[graph.edge_types[step]]))
         node = int(graph.senders[step])
-    return [(node, START), *reversed(path)]
+    return [(node, ""), *reversed(path)]
 
 
 def describe_paths(
@@ -521,14 +511,12 @@ def describe_paths(
         name = names.get(row, "")
         beginnings[row] = f"named in the question: {name}"
 
-    def step_in_words(node: int, edge_type: int) -> str:
+    def step_in_words(node: int, edge: str) -> str:
         label = "a passage"
         if node in rows:
             label = names.get(rows[node]) or "an entity"
-        if edge_type == START:
-            return f"{label} ({beginnings.get(rows.get(node, 0), 'near the question')})"
-        return f"{_EDGE_WORDS[edge_type]} {label}"
+        if edge:
+            return f"{edge} {label}"
+        return f"{label} ({beginnings.get(rows.get(node, 0), 'near the question')})"
 
-    return [
-        "; ".join([step_in_words(node, edge_type) for node, edge_type in path]) for path in paths
-    ]
+    return ["; ".join([step_in_words(node, edge) for node, edge in path]) for path in paths]
