@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from lightrag_jsonl.core.answers import Span
 from lightrag_jsonl.core.headings import find_headings
 from lightrag_jsonl.text.cjk import simplified
 from lightrag_jsonl.text.names import nfkc_casefold
@@ -113,10 +112,10 @@ class CitedPassages:
 
     def __init__(self, passages: tuple[JudgedPassage, ...]) -> None:
         self.backgrounds = [passage.background for passage in passages]
-        self._texts = [_text_of_passage(passage.text) for passage in passages]
+        self.texts = [_text_of_passage(passage.text) for passage in passages]
         self._asides = [_text_of_passage(text) for text in dict.fromkeys(self.backgrounds)]
         self._counts: Counter[str] = Counter()
-        for text in self._texts:
+        for text in self.texts:
             self._counts.update(text.counts)
 
     def window(self, claim: str) -> "Window | None":
@@ -127,7 +126,7 @@ class CitedPassages:
         for bound, number in sorted(self._bounds(weights)):
             if len(best) == BEST and best[-1][0] <= bound:
                 break  # no further text has a better sentence
-            for place, sentence in enumerate(self._texts[number].sentences):
+            for place, sentence in enumerate(self.texts[number].sentences):
                 shared = sentence.stems & terms
                 if shared and not sentence.is_heading:
                     score = math.fsum([weights[term] for term in shared])
@@ -145,18 +144,10 @@ class CitedPassages:
 
     def _bounds(self, weights: dict[str, float]) -> Iterator[tuple[float, int]]:
         """What a sentence of each text can score at most, negated; only of texts with a term."""
-        for number, text in enumerate(self._texts):
+        for number, text in enumerate(self.texts):
             shared = [weight for term, weight in weights.items() if term in text.counts]
             if shared:
                 yield -math.fsum(shared), number
-
-    def sentences(self, number: int) -> tuple[PassageSentence, ...]:
-        """The sentences of a passage."""
-        return self._texts[number].sentences
-
-    def text(self, number: int) -> str:
-        """The text of a passage."""
-        return self._texts[number].text
 
     @cached_property
     def stems(self) -> frozenset[str]:
@@ -166,7 +157,7 @@ class CitedPassages:
     @cached_property
     def whole(self) -> str:
         """All passages and what stands beside them."""
-        return "\n".join([text.text for text in (*self._texts, *self._asides)])
+        return "\n".join([text.text for text in (*self.texts, *self._asides)])
 
     @cached_property
     def simplified(self) -> str:
@@ -176,22 +167,22 @@ class CitedPassages:
     @cached_property
     def initials(self) -> str:
         """The first letters of the capitalized words."""
-        return "\n".join([text.initials for text in (*self._texts, *self._asides)])
+        return "\n".join([text.initials for text in (*self.texts, *self._asides)])
 
     @cached_property
     def letters(self) -> str:
         """Letters and digits alone."""
-        return "\n".join([text.letters for text in (*self._texts, *self._asides)])
+        return "\n".join([text.letters for text in (*self.texts, *self._asides)])
 
     @cached_property
     def values(self) -> list[ClaimFact]:
         """All numbers and dates."""
-        return [value for text in (*self._texts, *self._asides) for value in text.values]
+        return [value for text in (*self.texts, *self._asides) for value in text.values]
 
     @cached_property
     def capitalized_words(self) -> frozenset[str]:
         """The words that stand with a capital inside sentences, in lower case."""
-        return frozenset[str]().union(*[text.capitalized_words for text in self._texts])
+        return frozenset[str]().union(*[text.capitalized_words for text in self.texts])
 
 
 read_passages = lru_cache(32)(CitedPassages)  # the claims of an answer have the same passages
@@ -205,32 +196,29 @@ class Window:
     ) -> None:
         self.passages = passages
         number, place = best[0]
-        nearest = passages.sentences(number)[place]
+        nearest = passages.texts[number].sentences[place]
         self.place = Place(passage=number, start=nearest.start, end=nearest.end)
         self.is_near = len(nearest.stems & terms) >= _NEAR * len(terms)
-        self.best = [
-            passages.text(number)[slice(*self._span(number, place))] for number, place in best
-        ]
+        self.best = [self._sentence(number, place) for number, place in best]
         self.alike = [
-            text
-            for text, (number, place) in zip(self.best, best, strict=True)
-            if len(passages.sentences(number)[place].stems & terms) >= _ALIKE * len(terms)
+            self._sentence(number, place)
+            for number, place in best
+            if len(passages.texts[number].sentences[place].stems & terms) >= _ALIKE * len(terms)
         ]
         self.nearest = self.best[0]
         neighbours: dict[tuple[int, int], None] = {}
         for number, place in sorted(best):
-            last = len(passages.sentences(number)) - 1
+            last = len(passages.texts[number].sentences) - 1
             for neighbour in range(max(place - 1, 0), min(place + 1, last) + 1):
                 neighbours[number, neighbour] = None
-        self.sentences = [
-            passages.text(number)[slice(*self._span(number, place))] for number, place in neighbours
-        ]
+        self.sentences = [self._sentence(number, place) for number, place in neighbours]
         backgrounds = [passages.backgrounds[number] for number, _ in neighbours]
         self.background = "\n".join(dict.fromkeys(backgrounds))
 
-    def _span(self, number: int, place: int) -> Span:
-        sentence = self.passages.sentences(number)[place]
-        return sentence.start, sentence.end
+    def _sentence(self, number: int, place: int) -> str:
+        text = self.passages.texts[number]
+        sentence = text.sentences[place]
+        return text.text[sentence.start : sentence.end]
 
     @property
     def text(self) -> str:

@@ -8,7 +8,7 @@ import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from lightrag_jsonl.core.answers import Span, Verdict
 from lightrag_jsonl.core.languages import written_in
@@ -50,7 +50,6 @@ class Reason(Struct, frozen=True, kw_only=True):
     nearest sentence, that differ. One that does not decide only asks to compare.
     """
 
-    kind: str
     text: str
     differing: Span | None = None
     instead: Span | None = None
@@ -58,42 +57,20 @@ class Reason(Struct, frozen=True, kw_only=True):
 
 
 class ClaimJudgement(Struct, frozen=True, kw_only=True):
-    """What words tell of a claim: its nearest sentence, if one shares a word, the window of sentences
-    that were looked at, and the reasons to mark the claim.
+    """What words tell of a claim: its nearest sentence, if one shares a word, and the window of sentences
+    that were looked at.
+
+    The verdict is "missing", "compare" or "nearest": words never tell that a sentence supports a claim. With it
+    come its reasons in words, the `differing` characters of the claim, and those of the passage of the nearest
+    sentence that stand there `instead`.
     """
 
     nearest: Place | None = None
     window: str = ""
-    reasons: tuple[Reason, ...] = ()
-
-    @property
-    def verdict(self) -> Verdict:
-        """ "missing", "compare" or "nearest": words never tell that a sentence supports a claim."""
-        if any(reason.decides for reason in self.reasons):
-            return "missing"
-        return "compare" if self.reasons else "nearest"
-
-    @property
-    def reason(self) -> str:
-        """The reasons of the verdict in words."""
-        texts = [reason.text for reason in self._own_reasons]
-        return ("；" if has_cjk("".join(texts)) else "; ").join(texts)
-
-    @property
-    def differing(self) -> tuple[Span, ...]:
-        """The characters of the claim that differ."""
-        return tuple([reason.differing for reason in self._own_reasons if reason.differing])
-
-    @property
-    def instead(self) -> tuple[Span, ...]:
-        """The characters of the passage of the nearest sentence that stand there instead."""
-        spans = [reason.instead for reason in self._own_reasons if reason.instead]
-        return tuple(dict.fromkeys(spans))
-
-    @property
-    def _own_reasons(self) -> list[Reason]:
-        decides = self.verdict == "missing"
-        return [reason for reason in self.reasons if reason.decides == decides]
+    verdict: Verdict = "nearest"
+    reason: str = ""
+    differing: tuple[Span, ...] = ()
+    instead: tuple[Span, ...] = ()
 
 
 def judge_claim(
@@ -111,11 +88,25 @@ def judge_claim(
     all_passages = read_passages(tuple(passages))
     window = all_passages.window(claim)
     if window is None:
-        return ClaimJudgement(reasons=tuple(_reasons_of_strangers(claim, all_passages)))
+        return _judged(_reasons_of_strangers(claim, all_passages))
+    judgement = _judged(_reasons(claim, window, known_words))
+    return structs.replace(judgement, nearest=window.place, window=window.text)
+
+
+def _judged(reasons: Iterable[Reason]) -> ClaimJudgement:
+    """The judgement for some reasons; of several, those that decide."""
+    all_reasons = list(reasons)
+    deciding = [reason for reason in all_reasons if reason.decides]
+    verdict: Verdict = "compare" if all_reasons else "nearest"
+    own_reasons = deciding or all_reasons
+    texts = [reason.text for reason in own_reasons]
+    joint = "；" if has_cjk("".join(texts)) else "; "
+    instead = [reason.instead for reason in own_reasons if reason.instead]
     return ClaimJudgement(
-        nearest=window.place,
-        window=window.text,
-        reasons=tuple(_reasons(claim, window, known_words)),
+        verdict="missing" if deciding else verdict,
+        reason=joint.join(texts),
+        differing=tuple([reason.differing for reason in own_reasons if reason.differing]),
+        instead=tuple(dict.fromkeys(instead)),
     )
 
 
@@ -159,12 +150,11 @@ def _reasons_of_strangers(claim: str, passages: CitedPassages) -> Iterator[Reaso
             yield _lacking(claim, fact, "lacks")
     names_a_title = claim_stems(claim) & claim_stems("\n".join(passages.backgrounds))
     if not names_a_title and written_in(claim, "en") == written_in(passages.whole, "en"):
-        yield Reason(kind="nothing", text=_words_for(claim)["nothing"], decides=False)
+        yield Reason(text=_words_for(claim)["nothing"], decides=False)
 
 
 def _lacking(claim: str, fact: ClaimFact, word: str) -> Reason:
     return Reason(
-        kind=fact.kind,
         text=_words_for(claim)[word].format(fact.text),
         differing=(fact.start, fact.end),
     )
@@ -193,7 +183,6 @@ def _value_reasons(claim: str, window: Window) -> Iterator[Reason]:
         if counterpart is not None:
             start = window.place.start
             yield Reason(
-                kind=fact.kind,
                 text=_words_for(claim)["says"].format(counterpart.text, fact.text),
                 differing=(fact.start, fact.end),
                 instead=(start + counterpart.start, start + counterpart.end),
@@ -291,7 +280,6 @@ def _name_reasons(
         missing = _missing_part(fact.text, passages)
         if missing:
             yield Reason(
-                kind="name",
                 text=_words_for(claim)["name"].format(missing),
                 differing=(fact.start, fact.end),
             )
@@ -358,7 +346,6 @@ def _polarity_reasons(claim: str, window: Window) -> Iterator[Reason]:
     for negation in claimed.operators:
         if negation.words and any(negation.words <= sentence for sentence in affirmed):
             yield Reason(
-                kind="polarity",
                 text=_words_for(claim)["affirms"].format(negation.text),
                 differing=(negation.start, negation.end),
             )
@@ -381,7 +368,6 @@ def _lost_operators(
             continue  # it is said of something else, or elsewhere without it
         start = window.place.start
         yield Reason(
-            kind="polarity" if decides else "hedge",
             text=_words_for(claim)["denies"].format(operator.text),
             instead=(start + operator.start, start + operator.end),
             decides=decides,
@@ -395,7 +381,6 @@ def _strength_reasons(claim: str, window: Window) -> Iterator[Reason]:
         if claimed and not any(words_of(sentence, group) for sentence in window.best):
             start, end, word = claimed[0]
             yield Reason(
-                kind="strength",
                 text=_words_for(claim)["strong"].format(word),
                 differing=(start, end),
                 decides=False,
