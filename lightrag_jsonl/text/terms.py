@@ -67,12 +67,7 @@ def search_terms(text: str, *, endings: bool = False) -> list[str]:
     plain = with_plain_marks(nfkc_casefold(text))
     if _UNSPACED_RUN.search(plain) is None:  # English text with typographic marks
         return _closed_up(_WORD.findall(plain.replace("_", " ")))
-    terms: list[str] = []
-    end = 0
-    for part in chinese_parts(plain):
-        terms += [*_terms_of_runs(plain[end : part.start], endings=endings), part.term]
-        end = part.end
-    return terms + _terms_of_runs(plain[end:], endings=endings)
+    return _unspaced_terms(plain, endings=endings)
 
 
 def index_terms(text: str) -> list[str]:
@@ -147,6 +142,16 @@ _MARKS_CLASS = "".join(
 _ASCII_WORD = pattern_of(r"[a-z0-9]+(?:'[a-z0-9]+)*")
 _UNSPACED_RUN = pattern_of(f"([{_UNSPACED_CLASS}]+)")
 _WORD = pattern_of(rf"[\w{_MARKS_CLASS}]+(?:'[\w{_MARKS_CLASS}]+)*")
+
+
+def _unspaced_terms(plain: str, *, endings: bool) -> list[str]:
+    """The terms of folded text with scripts without spaces, where a Chinese number of a part is one term."""
+    terms: list[str] = []
+    end = 0
+    for part in chinese_parts(plain):
+        terms += [*_terms_of_runs(plain[end : part.start], endings=endings), part.term]
+        end = part.end
+    return terms + _terms_of_runs(plain[end:], endings=endings)
 
 
 def _terms_of_runs(plain: str, *, endings: bool) -> list[str]:
