@@ -66,7 +66,9 @@ class _Resolver:
         self._items = cited_items(numbered_items(context, {}), prompt_numbers)
         self._context_chunks = {chunk.id: chunk for chunk in context.chunks}
         self._fact_chunks = _fact_chunks(view, self._items.values(), self._context_chunks)
-        self._context = _with_documents(view, context, self._fact_chunks)
+        self._context = context
+        if self._fact_chunks:
+            self._context = _with_documents(view, context, self._fact_chunks)
         self._view = view
         self._outlines: dict[str, Outline] = {}
         self._known_words = words_of_names(_names_of_context(context))
@@ -212,7 +214,7 @@ class _Resolver:
 
     def _heading_at(self, chunk: Chunk, start: int) -> str:
         """The headings above a quoted sentence: a chunk may go on under another heading."""
-        if not any(find_headings(f"\n\n{chunk.text[:start]}\n\n")):
+        if not start or not any(find_headings(f"\n\n{chunk.text[:start]}\n\n")):
             return chunk.heading
         id = chunk.document_id
         if id not in self._outlines:
@@ -284,8 +286,6 @@ def _fact_chunks(
 
 def _with_documents(view: StoreView, context: Context, chunks: Mapping[str, Chunk]) -> Context:
     """The context, with the documents of further chunks described, too."""
-    if not chunks:
-        return context
     described = with_documents(view, replace(context, chunks=tuple(chunks.values())))
     return replace(
         context,
