@@ -14,7 +14,6 @@ from msgspec import Struct
 
 from lightrag_jsonl.core.answers import Context, Dropped
 from lightrag_jsonl.core.headings import Outline, find_headings
-from lightrag_jsonl.core.languages import FIXED_WORDS, known_language
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import Tokenizer
 from lightrag_jsonl.core.types import Chunk, Entity, Excerpt, Page, Relation
@@ -79,8 +78,7 @@ def fit_context(
       counted, too; if the prompt is too long, items are selected anew with smaller budgets.
     """
     found_context = result.context
-    words = FIXED_WORDS[known_language(found_context.language)]
-    writer = ContextWriter(words, found_context, context_mark(found_context, secret))
+    writer = ContextWriter(found_context, context_mark(found_context, secret))
     share = 1.0 - float(getattr(tokenizer, "error", 0.0))
     limit = int(param.max_total_tokens * share)
     while True:

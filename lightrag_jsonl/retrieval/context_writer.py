@@ -1,15 +1,13 @@
 """Writes a context as the text that a model reads: passages, entities, relations, sources."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache
-
-from msgspec import Struct
+from functools import lru_cache
 
 from lightrag_jsonl.core.answers import Community, CommunityReport, Context
 from lightrag_jsonl.core.languages import (
     FIXED_WORDS,
     STATING_NOTHING,
-    FixedWords,
+    known_language,
     written_in,
 )
 from lightrag_jsonl.core.types import (
@@ -55,16 +53,19 @@ _OPENED_NUMBER = pattern_of(  # a class of characters comes first, since `re` lo
 )
 
 
-class ContextWriter(Struct, frozen=True, dict=True):
-    """Writes items, without their numbers, and complete contexts in one language.
+class ContextWriter:
+    """Writes items, without their numbers, and complete contexts in the language of the index.
 
     `context` has the titles and dates of the documents; `mark` begins each heading, so that no
-    document can pose as a heading.
+    document can pose as a heading. `question_stems` are those of the question's words that carry its subject.
     """
 
-    words: FixedWords
-    context: Context
-    mark: str
+    def __init__(self, context: Context, mark: str) -> None:
+        self.words = FIXED_WORDS[known_language(context.language)]
+        self.context = context
+        self.mark = mark
+        self.question_stems = content_stems(context.question)
+        self._question_terms = frozenset(search_terms(context.question))
 
     def fact(self, fact: Entity | Relation, description: str, periods: Sequence[str] = ()) -> str:
         """An entity or a relation on one line; `periods` are when a relation holds."""
@@ -324,15 +325,6 @@ class ContextWriter(Struct, frozen=True, dict=True):
         title = _shown_label(self.context.documents.get(document_id, document_id))
         date = _shown_label(self.context.dates.get(document_id, ""))
         return title if date in title else title + self.words.brackets.format(date)
-
-    @cached_property
-    def _question_terms(self) -> frozenset[str]:
-        return frozenset(search_terms(self.context.question))
-
-    @cached_property
-    def question_stems(self) -> frozenset[str]:
-        """The stems of the question's words that carry its subject."""
-        return content_stems(self.context.question)
 
     def _statements(self, entity: Entity) -> list[str]:
         """The statements with a value, such as "serves: 4 people"; of many, those first that have
