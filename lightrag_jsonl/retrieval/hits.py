@@ -37,9 +37,9 @@ class Hits(Struct, frozen=True):
         return cls(np.asarray(ids, np.int64), np.asarray(scores, np.float64), reasons)
 
     @classmethod
-    def ranked(cls, ids: Ids, scores: Floats, limit: int | None = None, why: str = "") -> "Hits":
-        """The rows (ascending ids) with the highest scores, best first, ties by row id."""
-        best = np.argsort(-scores, kind="stable")[:limit]
+    def ranked(cls, ids: Ids, scores: Floats, why: str = "") -> "Hits":
+        """The rows (ascending ids) by their scores, best first, ties by row id."""
+        best = np.argsort(-scores, kind="stable")
         return cls.of(ids[best], scores[best], why)
 
     def __len__(self) -> int:

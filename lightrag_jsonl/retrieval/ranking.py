@@ -118,7 +118,14 @@ def find_entities(
         return NO_HITS, {}
     likeness_by_row = dict.fromkeys(names.spellings, 1.0)
     hits_by_name = [_hits_by_name(names.spellings)]
-    for keyword, hits in zip(task.query.low, _near_keywords(task), strict=True):
+    hits_by_vector = nearest(
+        task,
+        "entity",
+        task.query.vectors[1 : 1 + len(task.query.low)],
+        limit=task.param.top_k,
+        reasons=[f"near “{keyword}”" for keyword in task.query.low],
+    )
+    for keyword, hits in zip(task.query.low, hits_by_vector, strict=True):
         row = names.rows_by_key.get(name_key(keyword))
         is_part_of_a_name = row not in names.spellings and names.contain(keyword)
         if row is not None and not is_part_of_a_name:
@@ -185,18 +192,6 @@ def nearest(
         task.settled(kind, Hits.of(row_ids, cosines, reason), limit)
         for row_ids, cosines, reason in zip(ids, scores, reasons, strict=True)
     ]
-
-
-def _near_keywords(task: SearchTask) -> list[Hits]:
-    """The entities near each low-level keyword."""
-    keywords = task.query.low
-    return nearest(
-        task,
-        "entity",
-        task.query.vectors[1 : 1 + len(keywords)],
-        limit=task.param.top_k,
-        reasons=[f"near “{keyword}”" for keyword in keywords],
-    )
 
 
 def _hits_by_name(spellings: Mapping[int, str]) -> Hits:

@@ -76,7 +76,7 @@ class SearchTask(Struct, frozen=True, kw_only=True):
 
     def ranked(self, kind: Kind, ids: Ids, scores: Floats, limit: int, why: str = "") -> Hits:
         """The rows (ascending ids) with the highest scores, best first, as `settled`."""
-        return self.settled(kind, Hits.ranked(ids, scores, None, why), limit)
+        return self.settled(kind, Hits.ranked(ids, scores, why), limit)
 
     def settled(self, kind: Kind, hits: Hits, limit: int | None = None) -> Hits:
         """The best hits, with those of equal scores in the order of what they are, so that the order in
