@@ -131,7 +131,7 @@ ENOUGH = 10  # passages without front matter, from which on front matter is left
 
 
 class Passages(Struct, frozen=True):
-    """The passages of a search, each text once: by the walk and by text, and the copies of each by row.
+    """The passages of a search, each text once: by the walk and by text, and by row the copies of those with copies.
 
     Front matter stands last in both lists, and in neither if they are long.
     """
@@ -160,16 +160,16 @@ def arrange_passages(task: SearchTask, walked: Hits, text_hits: Hits) -> Passage
         if row in fingerprints:
             copies_by_text.setdefault(fingerprints[row].text_digest, []).append(row)
     original_by_row = {row: copies[0] for copies in copies_by_text.values() for row in copies}
-    copies_by_original = {copies[0]: copies[1:] for copies in copies_by_text.values()}
-    front_rows = [row for row in copies_by_original if fingerprints[row].is_front_matter]
+    originals = [copies[0] for copies in copies_by_text.values()]
+    front_rows = [row for row in originals if fingerprints[row].is_front_matter]
     unasked_rows = column(())
     if front_rows:
-        proper_rows = copies_by_original.keys() - set(front_rows)
+        proper_rows = set(originals) - set(front_rows)
         unasked_rows = column(_unasked_front_matter(task, front_rows, proper_rows))
     return Passages(
         walked=_arranged(walked, original_by_row, unasked_rows),
         by_text=_arranged(text_hits, original_by_row, unasked_rows),
-        copies=copies_by_original,
+        copies={copies[0]: copies[1:] for copies in copies_by_text.values() if len(copies) > 1},
     )
 
 

@@ -442,10 +442,10 @@ def load_result(
         for row, score, why in chunks.rows()
         if task.part is None or stored_chunks[row].text.strip()
     ]
-    sources = _sources_of_copies(task, stored_chunks, passages)
+    if passages.copies:
+        context = replace(context, copies=_sources_of_copies(task, stored_chunks, passages))
     context = replace(
         context,
-        copies=sources,
         entities=tuple(joined_entities(task, ranked_entities)),
         relations=tuple(ranked_relations),
         chunks=tuple(ranked_chunks),

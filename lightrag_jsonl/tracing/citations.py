@@ -1,6 +1,6 @@
 """Resolves the `[n]` of an answer to the nearest sentences, and judges its claims, without a model."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from lightrag_jsonl.core.answers import (
@@ -71,7 +71,10 @@ class _Resolver:
             self._context = _with_documents(view, context, self._fact_chunks)
         self._view = view
         self._outlines: dict[str, Outline] = {}
-        self._known_words = words_of_names(_names_of_context(context))
+        names = [entity.name for entity in context.entities]
+        for relation in context.relations:
+            names += (relation.source, relation.target)
+        self._known_words = words_of_names(names)  # which tell a name from a word
         self._citations: dict[Citation, int] = {}
         self._windows: list[str] = []
 
@@ -243,15 +246,6 @@ def _on_page(
     if judgement.nearest is None:
         return ()
     return _moved(spans, chunks[judgement.nearest.passage].start)
-
-
-def _names_of_context(context: Context) -> Iterator[str]:
-    """The names of a context, which tell a name from a word."""
-    for entity in context.entities:
-        yield entity.name
-    for relation in context.relations:
-        yield relation.source
-        yield relation.target
 
 
 def _with_boxes(view: StoreView, citations: Collection[Citation]) -> tuple[Citation, ...]:
