@@ -76,7 +76,8 @@ class _ReadText:
             place = bisect_right(headings, end - 1) - 1
             is_heading = place >= 0 and start <= headings[place] < end
             is_heading = is_heading or _stands_alone(text, start, end)
-            sentences.append(PassageSentence(start, end, claim_stems(text[start:end]), is_heading))
+            stems = claim_stems(text[start:end])
+            sentences.append(PassageSentence(start, end, stems, is_heading))
         return tuple(sentences)
 
     @cached_property
@@ -102,9 +103,13 @@ _text_of_passage = lru_cache(400)(_ReadText)  # a passage is often cited several
 def _stands_alone(text: str, start: int, end: int) -> bool:
     """Whether a sentence is a short line between blank lines, without a full stop: a heading."""
     line = text[start:end]
-    if len(line) > _LONGEST_HEADING or line[-1] in '.。!！?？…”"」）)：:;；|' or line[0] in "-*|•·":
+    ends_otherwise = line[-1] in '.。!！?？…”"」）)：:;；|'
+    is_item = line[0] in "-*|•·"
+    if len(line) > _LONGEST_HEADING or ends_otherwise or is_item:
         return False
-    return text[:start].rstrip(" ").endswith("\n\n") and text[end:].lstrip(" ").startswith("\n")
+    before = text[:start].rstrip(" ")
+    after = text[end:].lstrip(" ")
+    return before.endswith("\n\n") and after.startswith("\n")
 
 
 class CitedPassages:
@@ -114,6 +119,7 @@ class CitedPassages:
         self.backgrounds = [passage.background for passage in passages]
         self.texts = [_text_of_passage(passage.text) for passage in passages]
         self._asides = [_text_of_passage(text) for text in dict.fromkeys(self.backgrounds)]
+        self._all_texts = [*self.texts, *self._asides]
         self._counts: Counter[str] = Counter()
         for text in self.texts:
             self._counts.update(text.counts)
@@ -134,7 +140,8 @@ class CitedPassages:
             best = sorted(best)[:BEST]
         if not best:
             return None
-        return Window(self, [(number, place) for _, number, place in best], terms)
+        places = [(number, place) for _, number, place in best]
+        return Window(self, places, terms)
 
     def _weights(self, terms: frozenset[str]) -> dict[str, float]:
         """The weight of each term that stands in a text: rare ones weigh more."""
@@ -152,12 +159,13 @@ class CitedPassages:
     @cached_property
     def stems(self) -> frozenset[str]:
         """The stems of content of all passages and of what stands beside them."""
-        return frozenset(self._counts).union(*[aside.counts for aside in self._asides])
+        stems_beside = [aside.counts for aside in self._asides]
+        return frozenset(self._counts).union(*stems_beside)
 
     @cached_property
     def whole(self) -> str:
         """All passages and what stands beside them."""
-        return "\n".join([text.text for text in (*self.texts, *self._asides)])
+        return "\n".join([text.text for text in self._all_texts])
 
     @cached_property
     def simplified(self) -> str:
@@ -167,22 +175,23 @@ class CitedPassages:
     @cached_property
     def initials(self) -> str:
         """The first letters of the capitalized words."""
-        return "\n".join([text.initials for text in (*self.texts, *self._asides)])
+        return "\n".join([text.initials for text in self._all_texts])
 
     @cached_property
     def letters(self) -> str:
         """Letters and digits alone."""
-        return "\n".join([text.letters for text in (*self.texts, *self._asides)])
+        return "\n".join([text.letters for text in self._all_texts])
 
     @cached_property
     def values(self) -> list[ClaimFact]:
         """All numbers and dates."""
-        return [value for text in (*self.texts, *self._asides) for value in text.values]
+        return [value for text in self._all_texts for value in text.values]
 
     @cached_property
     def capitalized_words(self) -> frozenset[str]:
         """The words that stand with a capital inside sentences, in lower case."""
-        return frozenset[str]().union(*[text.capitalized_words for text in self.texts])
+        words_by_text = [text.capitalized_words for text in self.texts]
+        return frozenset[str]().union(*words_by_text)
 
 
 read_passages = lru_cache(32)(CitedPassages)  # the claims of an answer have the same passages
@@ -200,11 +209,11 @@ class Window:
         self.place = Place(passage=number, start=nearest.start, end=nearest.end)
         self.is_near = len(nearest.stems & terms) >= _NEAR * len(terms)
         self.best = [self._sentence(number, place) for number, place in best]
-        self.alike = [
-            self._sentence(number, place)
-            for number, place in best
-            if len(passages.texts[number].sentences[place].stems & terms) >= _ALIKE * len(terms)
-        ]
+        self.alike: list[str] = []
+        for number, place in best:
+            shared = passages.texts[number].sentences[place].stems & terms
+            if len(shared) >= _ALIKE * len(terms):
+                self.alike.append(self._sentence(number, place))
         self.nearest = self.best[0]
         neighbours: dict[tuple[int, int], None] = {}
         for number, place in sorted(best):
@@ -228,4 +237,7 @@ class Window:
     @cached_property
     def values(self) -> list[ClaimFact]:
         """The numbers and dates near the claim."""
-        return [value for part in (*self.sentences, self.background) for value in value_facts(part)]
+        values: list[ClaimFact] = []
+        for part in (*self.sentences, self.background):
+            values += value_facts(part)
+        return values

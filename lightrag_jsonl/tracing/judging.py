@@ -120,7 +120,8 @@ def _copied_place(claim: str, passages: Sequence[JudgedPassage]) -> Place | None
     quoted = claim.strip().strip(_QUOTATION_MARKS).rstrip(_FULL_STOPS)
     if len(quoted) < _SHORTEST_COPY:
         return None
-    pattern = re.compile(r"\s+".join(map(re.escape, quoted.split())))
+    quoted_words = [re.escape(word) for word in quoted.split()]
+    pattern = re.compile(r"\s+".join(quoted_words))
     for number, passage in enumerate(passages):
         match = pattern.search(passage.text)
         if match is not None:
@@ -136,8 +137,10 @@ def _whole_sentences(text: str, start: int, end: int) -> Span:
     before = text[:start].rstrip(" ")
     if not before or before[-1] in _CLAUSE_BORDERS:
         return start, end
-    around = [span for span in sentence_spans(text) if span[0] < end and start < span[1]]
-    return min(start, around[0][0]), max(end, around[-1][1])
+    around = [(first, last) for first, last in sentence_spans(text) if first < end and start < last]
+    first_start = around[0][0]
+    last_end = around[-1][1]
+    return min(start, first_start), max(end, last_end)
 
 
 def _reasons_of_strangers(claim: str, passages: CitedPassages) -> Iterator[Reason]:
@@ -149,7 +152,8 @@ def _reasons_of_strangers(claim: str, passages: CitedPassages) -> Iterator[Reaso
         if not _stands_among(fact, passages.values) and not _is_countable(fact):
             yield _lacking(claim, fact, "lacks")
     names_a_title = claim_stems(claim) & claim_stems("\n".join(passages.backgrounds))
-    if not names_a_title and written_in(claim, "en") == written_in(passages.whole, "en"):
+    is_same_language = written_in(claim, "en") == written_in(passages.whole, "en")
+    if is_same_language and not names_a_title:
         yield Reason(text=_words_for(claim)["nothing"], decides=False)
 
 
@@ -222,9 +226,8 @@ def _same_number(fact: ClaimFact, source_fact: ClaimFact, values: Sequence[Claim
         return fact.plain in source_fact.date and fact.plain > 0
     if fact.measure and source_fact.measure and fact.measure != source_fact.measure:
         return False
-    if fact.measure == source_fact.measure and _equal(
-        fact.number, source_fact.number, fact, source_fact
-    ):
+    is_equal = _equal(fact.number, source_fact.number, fact, source_fact)
+    if is_equal and fact.measure == source_fact.measure:
         return True
     is_open = not (fact.measure and source_fact.measure)
     return is_open and _equal(fact.plain, source_fact.plain, fact, source_fact)
@@ -232,7 +235,8 @@ def _same_number(fact: ClaimFact, source_fact: ClaimFact, values: Sequence[Claim
 
 def _equal(number: float, source_number: float, fact: ClaimFact, source: ClaimFact) -> bool:
     if fact.is_rounded or source.is_rounded:
-        return abs(number - source_number) <= max(_PRECISION * abs(source_number), _EXACT)
+        tolerance = max(_PRECISION * abs(source_number), _EXACT)
+        return abs(number - source_number) <= tolerance
     return math.isclose(number, source_number, rel_tol=_EXACT, abs_tol=_EXACT)
 
 
@@ -257,7 +261,8 @@ def _same_date(fact: ClaimFact, source_fact: ClaimFact, values: Sequence[ClaimFa
 
 def _quotation_reasons(claim: str, passages: CitedPassages) -> Iterator[Reason]:
     for fact in quotation_facts(claim):
-        pieces = [letters_and_digits(piece) for piece in fact.text.replace("...", "…").split("…")]
+        quoted_pieces = fact.text.replace("...", "…").split("…")
+        pieces = [letters_and_digits(piece) for piece in quoted_pieces]
         if not all(piece in passages.letters for piece in pieces):
             yield _lacking(claim, fact, "quotation")
 
@@ -289,7 +294,8 @@ def _missing_part(name: str, passages: CitedPassages) -> str:
     """The part of a name that passages do not have, also not in a short form; "" if there is none."""
     if has_cjk(name):
         return "" if simplified(name) in passages.simplified else name
-    parts = [part for part in name.replace("-", " ").split() if part[:1].isupper()]
+    words = name.replace("-", " ").split()
+    parts = [word for word in words if word[:1].isupper()]
     missing = [part for part in parts if not _stands(part, passages)]
     if not missing or _is_part_of_name(parts, missing, passages) or _is_acronym(name, passages):
         return ""
@@ -300,11 +306,13 @@ def _stands(part: str, passages: CitedPassages) -> bool:
     """Whether the words of a part of a name stand in passages, or a form of them: Polish, Poland."""
     stems = passages.stems
     if part.endswith(".") or len(part) == 1:  # an initial
-        return any(word.startswith(part[0].lower()) for word in stems)
+        initial = part[0].lower()
+        return any(word.startswith(initial) for word in stems)
     for term in search_terms(part):
         if stem(term) in stems or term in GRAMMAR_WORDS:
             continue
-        has_form = any(word[:4] == term[:4] and abs(len(word) - len(term)) < 5 for word in stems)
+        kindred = (word for word in stems if word[:4] == term[:4])
+        has_form = any(abs(len(word) - len(term)) < 5 for word in kindred)
         if len(term) < 5 or not has_form:
             return False
     return True
