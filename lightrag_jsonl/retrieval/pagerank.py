@@ -121,11 +121,13 @@ def connect_nodes(
         (aliases, np.ones(len(aliases))),
     )
     pairs = np.concatenate([edges for edges, _ in weighted_edges])
-    weights = np.tile(np.concatenate([weights for _, weights in weighted_edges]), 2)
+    weights_of_pairs = np.concatenate([weights for _, weights in weighted_edges])
+    weights = np.tile(weights_of_pairs, 2)
     weights[: len(mentions)] *= preferences
     edge_counts = [len(edges) for edges, _ in weighted_edges]
     edge_types = np.repeat(range(len(EDGE_TYPES)), edge_counts)
-    senders, receivers = np.concatenate([pairs, pairs[:, ::-1]]).T
+    turned_pairs = pairs[:, ::-1]
+    senders, receivers = np.concatenate([pairs, turned_pairs]).T
     totals = np.bincount(senders, weights, len(entities) + len(chunks))
     return WalkGraph(
         entities=entities,
@@ -142,8 +144,9 @@ def mention_rarity(mentions: Ids, chunk_count: int) -> Floats:
 
     ln(1 + chunks / chunks that mention the entity), a smoothed inverse document frequency.
     """
-    frequencies = np.bincount(mentions[:, 0])
-    rarity: Floats = np.log1p(chunk_count / frequencies[mentions[:, 0]])
+    entities = mentions[:, 0]
+    frequencies = np.bincount(entities)
+    rarity: Floats = np.log1p(chunk_count / frequencies[entities])
     return rarity
 
 
@@ -157,14 +160,16 @@ def chunk_preferences(
     preferred. Other entities have no preference: chunks there answer what the question does not say.
     """
     entity_positions, chunk_positions = mentions.T
-    relevance = chunk_relevance(task, seeds.lexical, chunks)[chunk_positions]
+    relevance_of_chunks = chunk_relevance(task, seeds.lexical, chunks)
+    relevance = relevance_of_chunks[chunk_positions]
     lowest = np.full(len(entities), np.inf)
     np.minimum.at(lowest, entity_positions, relevance)
     highest = np.full(len(entities), -np.inf)
     np.maximum.at(highest, entity_positions, relevance)
     above_lowest = relevance - lowest[entity_positions]
     width = (highest - lowest)[entity_positions]
-    has_choice = is_among(entities, seeds.named_rows)[entity_positions] & (width > 0)
+    is_named = is_among(entities, seeds.named_rows)
+    has_choice = is_named[entity_positions] & (width > 0)
     relative_relevance = np.divide(
         above_lowest, width, out=np.ones(len(mentions)), where=has_choice
     )
@@ -182,12 +187,13 @@ def chunk_relevance(
     """
     if lexical_weight is None:
         lexical_weight = LEXICAL_WEIGHT_OF_WORDS if task.query.lexical else LEXICAL_WEIGHT
-    cosines = task.snapshot.vector_scores("chunk", task.query.vectors[:1], chunks)[0]
+    cosines = task.cosines("chunk", chunks)
     lexical_scores = {row: score for row, score, _ in lexical_hits.rows()}
     lexical = np.array([lexical_scores.get(chunk, 0.0) for chunk in chunks.tolist()])
     highest = lexical.max(initial=0.0) or 1.0
     dense_relevance = spread(np.nan_to_num(cosines, nan=0.0))
-    relevance: Floats = dense_relevance + lexical_weight * lexical / highest
+    lexical_relevance = lexical_weight * lexical / highest
+    relevance: Floats = dense_relevance + lexical_relevance
     return relevance
 
 
@@ -211,7 +217,8 @@ def without_parts_of_names(task: SearchTask, seeds: Seeds) -> Hits:
         parts = np.array(
             [[scores_of_word.get(row, 0.0) for row in rows] for scores_of_word in scores_by_word]
         )
-        scores -= np.where(parts.all(axis=0), 0.0, parts.sum(axis=0))
+        has_whole_name = parts.all(axis=0)
+        scores -= np.where(has_whole_name, 0.0, parts.sum(axis=0))
     return Hits(hits.ids, np.maximum(scores, 0.0), hits.why)
 
 
@@ -225,7 +232,10 @@ def spread(values: Floats) -> Floats:
     """Values scaled to the range 0 to 1; all 1 if they are equal."""
     low = values.min(initial=np.inf)
     high = values.max(initial=-np.inf)
-    return (values - low) / (high - low) if high > low else np.ones_like(values)
+    if high <= low:
+        return np.ones_like(values)
+    scaled: Floats = (values - low) / (high - low)
+    return scaled
 
 
 def synonym_pairs(snapshot: Snapshot, leading: Ids, candidates: Ids) -> tuple[Ids, Floats]:
@@ -234,9 +244,10 @@ def synonym_pairs(snapshot: Snapshot, leading: Ids, candidates: Ids) -> tuple[Id
     neighbors, cosines = snapshot.search_vectors("entity", vectors, SYNONYMS + 1, candidates)
     is_synonym = (cosines >= SYNONYM_COSINE) & (neighbors != leading[:, None])
     row, rank = np.nonzero(is_synonym)
-    pairs = np.sort(np.stack([leading[row], neighbors[row, rank]], axis=1), axis=1)
-    pairs, first = np.unique(pairs, axis=0, return_index=True)
-    return pairs, cosines[row, rank][first]
+    directed_pairs = np.stack([leading[row], neighbors[row, rank]], axis=1)
+    cosines_of_pairs = cosines[row, rank]
+    pairs, first = np.unique(np.sort(directed_pairs, axis=1), axis=0, return_index=True)
+    return pairs, cosines_of_pairs[first]
 
 
 # ── rows of the neighborhood ────────────────────────────────────────────────────
@@ -245,7 +256,8 @@ def synonym_pairs(snapshot: Snapshot, leading: Ids, candidates: Ids) -> tuple[Id
 def _mentioning(task: SearchTask, chunks: Ids, entities: Ids) -> Ids:
     """The chunks that mention one of the entities."""
     positions, mentioned = task.snapshot.graph.entities_of(chunks)
-    return chunks[distinct_rows(positions[is_among(mentioned, entities)])]
+    is_mention = is_among(mentioned, entities)
+    return chunks[distinct_rows(positions[is_mention])]
 
 
 def _chunks_around(task: SearchTask, entities: Ids, seeds: Seeds, limit: int) -> Ids:
@@ -256,7 +268,8 @@ def _chunks_around(task: SearchTask, entities: Ids, seeds: Seeds, limit: int) ->
     leads_further = frequencies <= FREQUENT
     entities = entities[leads_further]
     frequencies = frequencies[leads_further]
-    pull_of_entity = 1 / np.maximum(frequencies, 1) + is_among(entities, seeds.named_rows)
+    is_named = is_among(entities, seeds.named_rows)
+    pull_of_entity = 1 / np.maximum(frequencies, 1) + is_named
     positions, chunks = task.snapshot.graph.chunks_of(entities)
     visible = task.inside("chunk", chunks)
     chunks = chunks[visible]
@@ -279,8 +292,10 @@ def _relation_edges(task: SearchTask, entities: Ids, core: Ids, subgraph: Subgra
     """
     index = task.snapshot.graph
     rare = core[index.degrees(core) <= FREQUENT]
-    relations = distinct_rows(index.relations_of(rare)[1], subgraph.relations.ids)
-    ends = index.ends(relations[task.inside("relation", relations)])
+    _, relations_of_rare = index.relations_of(rare)
+    relations = distinct_rows(relations_of_rare, subgraph.relations.ids)
+    visible = task.inside("relation", relations)
+    ends = index.ends(relations[visible])
     positions = np.minimum(entities.searchsorted(ends), len(entities) - 1)
     both_inside = (entities[positions] == ends).all(axis=1)
     edges: Ids = positions[both_inside]
@@ -456,7 +471,8 @@ def walk(graph: WalkGraph, starts: Floats, *, change_limit: float = CHANGE_LIMIT
     change = np.inf
     while change >= change_limit and starts.any():
         sent = graph.chances * shares.take(graph.senders)
-        new_shares = np.bincount(graph.receivers, sent * DAMPING, len(shares)).astype(np.float64)
+        received = np.bincount(graph.receivers, sent * DAMPING, len(shares))
+        new_shares = received.astype(np.float64)
         new_shares += starts * (1 - new_shares.sum())
         change = float(np.abs(new_shares - shares).sum())
         shares = new_shares
@@ -501,9 +517,7 @@ def describe_paths(
     """Paths in words: why each begins, then every node on the way and how it is reached."""
     rows = dict(enumerate(graph.entities.tolist()))
     ends = task.snapshot.graph.ends(seeds.nearest_relation.ids).ravel().tolist()
-    passed: set[int] = set()
-    for path in paths:
-        passed.update([rows[node] for node, _ in path if node in rows])
+    passed = {rows[node] for path in paths for node, _ in path if node in rows}
     names = entity_names(task, {*passed, *ends})
     pair = " — ".join([names.get(end, "") for end in ends])
     beginnings = dict.fromkeys(ends, f"end of the relation nearest to the question: {pair}")
@@ -517,6 +531,12 @@ def describe_paths(
             label = names.get(rows[node]) or "an entity"
         if edge:
             return f"{edge} {label}"
-        return f"{label} ({beginnings.get(rows.get(node, 0), 'near the question')})"
+        row = rows.get(node, 0)
+        beginning = beginnings.get(row, "near the question")
+        return f"{label} ({beginning})"
 
-    return ["; ".join([step_in_words(node, edge) for node, edge in path]) for path in paths]
+    descriptions: list[str] = []
+    for path in paths:
+        steps = [step_in_words(node, edge) for node, edge in path]
+        descriptions.append("; ".join(steps))
+    return descriptions
