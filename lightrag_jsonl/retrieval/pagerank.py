@@ -524,19 +524,14 @@ def describe_paths(
     for row in seeds.named:
         name = names.get(row, "")
         beginnings[row] = f"named in the question: {name}"
-
-    def step_in_words(node: int, edge: str) -> str:
-        label = "a passage"
-        if node in rows:
-            label = names.get(rows[node]) or "an entity"
-        if edge:
-            return f"{edge} {label}"
-        row = rows.get(node, 0)
-        beginning = beginnings.get(row, "near the question")
-        return f"{label} ({beginning})"
-
     descriptions: list[str] = []
     for path in paths:
-        steps = [step_in_words(node, edge) for node, edge in path]
+        steps: list[str] = []
+        for node, edge in path:
+            label = "a passage"
+            if node in rows:
+                label = names.get(rows[node]) or "an entity"
+            beginning = beginnings.get(rows.get(node, 0), "near the question")
+            steps.append(f"{edge} {label}" if edge else f"{label} ({beginning})")
         descriptions.append("; ".join(steps))
     return descriptions
