@@ -74,7 +74,6 @@ MODULES = (ranking, pagerank, hits, full_text, reranking)
 NOT_MEASURED = {
     *("SPARE_CHUNKS", "TIES", "EQUAL"),  # bounds by reason
     "EDGES_TO_CHOOSE_FROM",  # only where a model selects relations
-    *("START", "MENTION_EDGE", "RELATION_EDGE", "SYNONYM_EDGE", "ALIAS_EDGE"),  # names of types
 }
 # The value that switches a number off; others are only halved and doubled.
 OFF: Mapping[str, float] = {

@@ -87,7 +87,6 @@ class Holding(Struct, frozen=True, kw_only=True):
     entities and chunks without a valid mention, shape (n, 2).
     """
 
-    moment: str
     later_chunks: frozenset[int]
     mentions: Mapping[Kind, frozenset[int]]
     doubtful_relations: frozenset[int]
@@ -242,7 +241,6 @@ def find_holding(view: StoreView, moment: str, index: ClaimIndex) -> Holding:
     relations = view.relation_mentions(chunks=chunks - later)
     hidden["entity"] |= _lone_ends(entities, relations, hidden["relation"])
     holding = Holding(
-        moment=moment,
         later_chunks=later,
         mentions={},
         doubtful_relations=frozenset(),

@@ -27,7 +27,6 @@ from lightrag_jsonl.storage.store import Store, read
 
 SHORT_BEGINNING = 1_000  # characters of an answer; a longer beginning is not read after each piece
 ANSWER_FORM = "Multiple Paragraphs"  # where a user's prompt asks for a form and names none
-OVERVIEW_PROMPT = MODES["overview"].prompt
 
 WritePiece: TypeAlias = Callable[[str], Awaitable[None]]
 
@@ -167,7 +166,7 @@ class AnswerWriter(Struct, frozen=True, kw_only=True):
             "user_prompt": param.user_prompt,
         }
         is_overview = bool(context.excerpts or context.communities)
-        prompt = OVERVIEW_PROMPT if is_overview else mode.prompt
+        prompt = MODES["overview"].prompt if is_overview else mode.prompt
         return prompts.render(prompt, variables)
 
 

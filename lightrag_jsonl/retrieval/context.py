@@ -14,7 +14,6 @@ from msgspec import Struct
 
 from lightrag_jsonl.core.answers import Context, Dropped
 from lightrag_jsonl.core.headings import Outline, find_headings
-from lightrag_jsonl.core.languages import FIXED_WORDS, known_language
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import Tokenizer
 from lightrag_jsonl.core.types import Chunk, Entity, Excerpt, Page, Relation
@@ -79,8 +78,7 @@ def fit_context(
       counted, too; if the prompt is too long, items are selected anew with smaller budgets.
     """
     found_context = result.context
-    words = FIXED_WORDS[known_language(found_context.language)]
-    writer = ContextWriter(words, found_context, context_mark(found_context, secret))
+    writer = ContextWriter(found_context, context_mark(found_context, secret))
     share = 1.0 - float(getattr(tokenizer, "error", 0.0))
     limit = int(param.max_total_tokens * share)
     while True:
@@ -139,13 +137,16 @@ class ContextSelection:
         self._entity_budget = min(int(param.max_entity_tokens * share), self._total)
         self._relation_budget = min(int(param.max_relation_tokens * share), self._total)
         chunks = self._context.chunks
-        self._frame_costs = [tokenizer.count(writer.frame(chunk)) + 2 * JOINT for chunk in chunks]
+        frames = [writer.frame(chunk) for chunk in chunks]
+        self._frame_costs = [tokenizer.count(frame) + 2 * JOINT for frame in frames]
         self._chunk_costs = [
             frame_cost + chunk_size(chunk, tokenizer)
             for chunk, frame_cost in zip(chunks, self._frame_costs, strict=True)
         ]
-        self._promised = min(int(self._total * param.chunk_share), sum(self._chunk_costs))
-        leading_ids = {result.guaranteed_chunk_id, *[chunk.id for chunk in chunks[:1]]}
+        chunk_budget = int(self._total * param.chunk_share)
+        self._promised = min(chunk_budget, sum(self._chunk_costs))
+        first_ids = [chunk.id for chunk in chunks[:1]]
+        leading_ids = {result.guaranteed_chunk_id, *first_ids}
         self._positions = sorted(  # of the first chunk, of the guaranteed one, and of all the rest
             range(len(chunks)), key=lambda position: chunks[position].id not in leading_ids
         )
@@ -165,7 +166,8 @@ class ContextSelection:
         """Select chunks and facts: those facts first that take the place of passages, as far as the other
         passages do not say the same.
         """
-        headings = self._tokenizer.count("\n\n".join(self._writer.headings()))
+        heading_lines = self._writer.headings(self._writer.words.headings)
+        headings = self._tokenizer.count("\n\n".join(heading_lines))
         room = self._total - headings
         all_entities = dict(enumerate(self._context.entities))
         all_relations = dict(enumerate(self._context.relations))
@@ -208,7 +210,8 @@ class ContextSelection:
         """Whether a relation joins two things that the question names, or states of one of them what the question
         has other words for, apart from numbers.
         """
-        named = [end for end in (relation.source, relation.target) if self._writer.has_name(end)]
+        ends = (relation.source, relation.target)
+        named = [end for end in ends if self._writer.has_name(end)]
         if len(named) == 1 and not is_unstated(relation):
             stems = self._writer.question_stems - content_stems(named[0])
             return _has_stem(relation, [stem for stem in stems if not stem.isdecimal()])
@@ -229,19 +232,18 @@ class ContextSelection:
         passages = {
             chunk.id: (self._writer.heading(0, chunk), bare_passage(chunk.text)) for chunk in chunks
         }
-        entity_room = self._entity_budget - sum(line.tokens for line in self._entities.values())
-        relation_room = self._relation_budget - sum(
-            line.tokens for line in self._relations.values()
-        )
+        entity_tokens = sum(line.tokens for line in self._entities.values())
+        relation_tokens = sum(line.tokens for line in self._relations.values())
+        entity_room = self._entity_budget - entity_tokens
+        relation_room = self._relation_budget - relation_tokens
         budgets = max(self._entity_budget + self._relation_budget, 1)
         fair_room = min(entity_room, budget * self._entity_budget // budgets)
         tokens = self._add_lines(self._entities, entities, fair_room, passages)
-        relation_tokens = self._add_lines(
-            self._relations, relations, min(relation_room, budget - tokens), passages
-        )
-        left_room = min(entity_room, budget - relation_tokens) - tokens
+        relation_room = min(relation_room, budget - tokens)
+        new_relation_tokens = self._add_lines(self._relations, relations, relation_room, passages)
+        left_room = min(entity_room, budget - new_relation_tokens) - tokens
         tokens += self._add_lines(self._entities, entities, left_room, passages)
-        return tokens + relation_tokens
+        return tokens + new_relation_tokens
 
     def _passages(self, budget: int) -> tuple[list[Chunk], int]:
         """The chunks within a budget, in the order of rank, and their tokens. Of the first that does not fit whole
@@ -294,8 +296,8 @@ class ContextSelection:
                 selected[rank] = line
                 total += line.tokens
                 if line.fact.description == description:  # not cut
-                    sentences = itertools.chain.from_iterable(map(_sentence_texts, texts))
-                    self._line_texts.update(map(str.strip, sentences))
+                    for shown_text in texts:
+                        self._line_texts.update(map(str.strip, _sentence_texts(shown_text)))
         return total
 
     def _line(self, fact: Fact, texts: Sequence[str], description: str) -> Line[Fact]:
@@ -333,7 +335,10 @@ class ContextSelection:
             text = self._tokenizer.truncate(chunk.text, limit)
         if not text.strip():
             return None
-        path = Outline([Page(chunk.document_id, 1, chunk.text)]).path_at(1, start) if start else ""
+        path = ""
+        if start:
+            outline = Outline([Page(chunk.document_id, 1, chunk.text)])
+            path = outline.path_at(1, start)
         return replace(
             chunk,
             text=text,
@@ -354,9 +359,11 @@ def best_run(text: str, limit: int, stems: Set[str], tokenizer: Tokenizer) -> Ex
     """
     spans = sentence_spans(text)
     ends = [0, *[end for _, end in spans]]
-    tokens = [tokenizer.count(text[start:end]) for start, end in itertools.pairwise(ends)]
+    bounds = itertools.pairwise(ends)
+    tokens = [tokenizer.count(text[start:end]) for start, end in bounds]
     tokens_before = [0, *itertools.accumulate(tokens)]
-    shared = [stems & content_stems(text[slice(*span)]) for span in spans]
+    sentences = [text[start:end] for start, end in spans]
+    shared = [stems & content_stems(sentence) for sentence in sentences]
     frequencies = Counter(itertools.chain.from_iterable(shared))
     shares = [sum(1 / frequencies[stem] for stem in sentence_stems) for sentence_stems in shared]
     shares_before = [0.0, *itertools.accumulate(shares)]
@@ -454,7 +461,8 @@ def context_mark(context: Context, secret: str) -> str:
     ]
     chunk_ids = [chunk.id for chunk in context.chunks]
     data = repr((context.question, chunk_ids, facts)).encode("utf-8", "backslashreplace")
-    number = int(hmac.new(secret.encode(), data, "sha256").hexdigest(), 16)
+    digest = hmac.new(secret.encode(), data, "sha256")
+    number = int(digest.hexdigest(), 16)
     return str(number % 10**MARK_LENGTH).zfill(MARK_LENGTH)
 
 
@@ -478,10 +486,12 @@ def without_repetition(
     own_passages = [passages[id] for id in fact.chunk_ids if id in passages]
     bare_passages = [bare for _, bare in own_passages]
     stands = partial(_stands_whole, passages=bare_passages, line_texts=line_texts, names=names)
-    texts = [text for text in fact.description.split("\n") if bare_text(text) not in labels]
+    lines = fact.description.split("\n")
+    texts = [line for line in lines if bare_text(line) not in labels]
     sentences_by_text = [(text,) if stands(text) else _sentence_texts(text) for text in texts]
     repeated = set(filter(stands, itertools.chain.from_iterable(sentences_by_text)))
-    visible_text = "\n".join([*repeated, *[heading for heading, _ in own_passages]]).casefold()
+    headings = [heading for heading, _ in own_passages]
+    visible_text = "\n".join([*repeated, *headings]).casefold()
     if repeated and all(name.casefold() in visible_text for name in names):
         texts = [
             "".join([sentence for sentence in sentences if sentence not in repeated]).strip()
@@ -494,7 +504,8 @@ def without_repetition(
 def _sentence_texts(text: str) -> Sequence[str]:
     """The sentences of a text, each with the white space before it."""
     ends = [0, *[end for _, end in sentence_spans(text)]]
-    return [text[start:end] for start, end in itertools.pairwise(ends)]
+    bounds = itertools.pairwise(ends)
+    return [text[start:end] for start, end in bounds]
 
 
 def _stands_whole(
@@ -521,7 +532,8 @@ def _stands_whole(
 def bare_passage(text: str) -> BarePassage:
     """The letters of a passage, and where its lines end."""
     lines = list(map(bare_text, text.split("\n")))
-    return BarePassage("".join(lines), frozenset([0, *itertools.accumulate(map(len, lines))]))
+    line_ends = itertools.accumulate(map(len, lines))
+    return BarePassage("".join(lines), frozenset([0, *line_ends]))
 
 
 @lru_cache(10_000)  # questions read the same passages again and again

@@ -1,15 +1,13 @@
 """Writes a context as the text that a model reads: passages, entities, relations, sources."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache
-
-from msgspec import Struct
+from functools import lru_cache
 
 from lightrag_jsonl.core.answers import Community, CommunityReport, Context
 from lightrag_jsonl.core.languages import (
     FIXED_WORDS,
     STATING_NOTHING,
-    FixedWords,
+    known_language,
     written_in,
 )
 from lightrag_jsonl.core.types import (
@@ -55,16 +53,19 @@ _OPENED_NUMBER = pattern_of(  # a class of characters comes first, since `re` lo
 )
 
 
-class ContextWriter(Struct, frozen=True, dict=True):
-    """Writes items, without their numbers, and complete contexts in one language.
+class ContextWriter:
+    """Writes items, without their numbers, and complete contexts in the language of the index.
 
     `context` has the titles and dates of the documents; `mark` begins each heading, so that no
-    document can pose as a heading.
+    document can pose as a heading. `question_stems` are those of the question's words that carry its subject.
     """
 
-    words: FixedWords
-    context: Context
-    mark: str
+    def __init__(self, context: Context, mark: str) -> None:
+        self.words = FIXED_WORDS[known_language(context.language)]
+        self.context = context
+        self.mark = mark
+        self.question_stems = content_stems(context.question)
+        self._question_terms = frozenset(search_terms(context.question))
 
     def fact(self, fact: Entity | Relation, description: str, periods: Sequence[str] = ()) -> str:
         """An entity or a relation on one line; `periods` are when a relation holds."""
@@ -77,11 +78,13 @@ class ContextWriter(Struct, frozen=True, dict=True):
         remarks = [entity.type] if entity.type not in ("", UNKNOWN_TYPE) else []
         aliases = other_names(entity)
         if aliases:
-            remarks.append(self.words.also_called.format(self.words.keyword_comma.join(aliases)))
+            listed_aliases = self.words.keyword_comma.join(aliases)
+            remarks.append(self.words.also_called.format(listed_aliases))
         remarks += self._statements(entity)
         brackets = ""
         if remarks:
-            brackets = self.words.brackets.format(safe_line(self.words.semicolon.join(remarks)))
+            line = safe_line(self.words.semicolon.join(remarks))
+            brackets = self.words.brackets.format(line)
         return f"{safe_line(entity.name)}{brackets}{self._described(description)}"
 
     def relation(self, relation: Relation, description: str, periods: Sequence[str] = ()) -> str:
@@ -94,12 +97,15 @@ class ContextWriter(Struct, frozen=True, dict=True):
             return f"{source} — {target}{self._described(description)}"
         directions: list[str] = []
         if relation.keywords or not relation.reverse_keywords:
-            directions.append(f"{source} — {self._predicate(relation.keywords)} → {target}")
+            predicate = self._predicate(relation.keywords)
+            directions.append(f"{source} — {predicate} → {target}")
         if relation.reverse_keywords:
-            directions.append(f"{target} — {self._predicate(relation.reverse_keywords)} → {source}")
+            predicate = self._predicate(relation.reverse_keywords)
+            directions.append(f"{target} — {predicate} → {source}")
         triples = self.words.comma.join(directions)
         if periods:
-            triples += self.words.brackets.format(self.words.semicolon.join(periods))
+            listed_periods = self.words.semicolon.join(periods)
+            triples += self.words.brackets.format(listed_periods)
         return f"{triples}{self._described(description)}"
 
     def with_dates(self, texts: Sequence[str], description: str) -> list[str]:
@@ -128,7 +134,8 @@ class ContextWriter(Struct, frozen=True, dict=True):
 
     def periods(self, description: str) -> list[str]:
         """When the statements of a description hold, which stand elsewhere; a few of many."""
-        dates = [self.context.claim_dates.get(text, "") for text in description.split("\n")]
+        texts = description.split("\n")
+        dates = [self.context.claim_dates.get(text, "") for text in texts]
         return [*dict.fromkeys(filter(self._is_period, dates))][:SHOWN_TEXTS]
 
     def _is_period(self, date: str) -> bool:
@@ -145,9 +152,11 @@ class ContextWriter(Struct, frozen=True, dict=True):
         if not is_long or self._is_named(fact):
             return texts
         shared_words = [len(self.question_stems & content_stems(text)) for text in texts]
-        ranked = sorted(range(len(texts)), key=lambda position: -shared_words[position])
+        positions = range(len(texts))
+        ranked = sorted(positions, key=lambda position: -shared_words[position])
         best = [position for position in ranked[:SHOWN_TEXTS] if shared_words[position]]
-        return [texts[position] for position in sorted(best or ranked[:1])]
+        in_order = sorted(best or ranked[:1])
+        return [texts[position] for position in in_order]
 
     def _is_named(self, fact: Entity | Relation) -> bool:
         """Whether the question has all words of the entity's name, or of a name of the relation."""
@@ -164,12 +173,14 @@ class ContextWriter(Struct, frozen=True, dict=True):
 
     def frame(self, chunk: Chunk) -> str:
         """The text around a chunk's own text: its heading, and its entries among the sources."""
-        return "\n".join([self.heading(99, chunk), *self._sources([chunk])])
+        heading = self.heading(99, chunk)
+        sources = self._sources([chunk])
+        return "\n".join([heading, *sources])
 
-    def headings(self) -> list[str]:
-        """The first line, and the headings of all sections."""
-        sections = [f"{self.mark} {heading}{self.words.colon}" for heading in self.words.headings]
-        return [self._first_line(), *sections]
+    def headings(self, names: Sequence[str]) -> list[str]:
+        """The first line, and the headings of sections with these names."""
+        colon = self.words.colon
+        return [self._first_line(), *[f"{self.mark} {name}{colon}" for name in names]]
 
     def _first_line(self) -> str:
         """The mark, and the date that the question is about."""
@@ -181,7 +192,9 @@ class ContextWriter(Struct, frozen=True, dict=True):
 
     def heading(self, number: int, chunk: Chunk) -> str:
         """The line above a chunk: number, title and date, heading path, page."""
-        return f"{self.mark} [{number}] {self._place(chunk)}{self.words.colon.rstrip()}"
+        place = self._place(chunk)
+        colon = self.words.colon.rstrip()
+        return f"{self.mark} [{number}] {place}{colon}"
 
     def _place(self, chunk: Chunk) -> str:
         """The title, date, heading path and page of a chunk."""
@@ -216,30 +229,25 @@ class ContextWriter(Struct, frozen=True, dict=True):
             list(filter(None, facts[len(entities) :])),
             self._sources(chunks),
         )
-        first_line, *headings = self.headings()
-        texts = [
-            "\n".join([heading.rstrip(), *lines])
-            for heading, lines in zip(headings, sections, strict=True)
-            if lines
-        ]
-        return "\n\n".join([first_line, *texts]) if texts else ""
+        return _under_headings(self.headings(self.words.headings), sections)
 
     def _passage(self, chunk: Chunk) -> str:
         """The text of a chunk without the heading that stands above it already, with an ellipsis for what
         did not hold at the time asked about.
         """
-        text = _GAP.sub(f"{ELLIPSIS} ", escaped(chunk.text)).strip("\n")
+        text = escaped(chunk.text)
+        text = _GAP.sub(f"{ELLIPSIS} ", text).strip("\n")
         first_line, _, body = text.partition("\n")
         title = self.context.documents.get(chunk.document_id, "")
-        headings = (title, chunk.heading.rpartition(HEADING_SEPARATOR)[2])
-        is_heading = plain_statement(first_line) in filter(None, map(plain_statement, headings))
+        last_heading = chunk.heading.rpartition(HEADING_SEPARATOR)[2]
+        headings = [plain_statement(heading) for heading in (title, last_heading)]
+        plain_line = plain_statement(first_line)
+        is_heading = plain_line != "" and plain_line in headings
         return body.strip("\n") if is_heading and body.strip() else text
 
     def overview_headings(self) -> list[str]:
         """The first line, and the headings of both sections of an overview."""
-        sections = (self.words.communities, self.words.excerpts)
-        headings = [f"{self.mark} {heading}{self.words.colon}" for heading in sections]
-        return [self._first_line(), *headings]
+        return self.headings([self.words.communities, self.words.excerpts])
 
     def overview(
         self,
@@ -253,13 +261,7 @@ class ContextWriter(Struct, frozen=True, dict=True):
             [self.community(community, numbers) for community in communities],
             self._excerpts(chunks, excerpts),
         )
-        first_line, *headings = self.overview_headings()
-        texts = [
-            "\n".join([heading.rstrip(), *lines])
-            for heading, lines in zip(headings, sections, strict=True)
-            if lines
-        ]
-        return "\n\n".join([first_line, *texts]) if texts else ""
+        return _under_headings(self.overview_headings(), sections)
 
     def community(self, community: Community, numbers: Mapping[str, int]) -> str:
         """A community on one line: names, and the numbers of its passages."""
@@ -297,7 +299,8 @@ class ContextWriter(Struct, frozen=True, dict=True):
             title = chunk_title
             section = chunk_section
             text = safe_line(excerpt_text(chunk, excerpts[chunk.id]))
-            lines.append(f"[{number}] {place}{self.words.colon if place else ''}{text}")
+            colon = self.words.colon if place else ""
+            lines.append(f"[{number}] {place}{colon}{text}")
         return lines
 
     def _sources(self, chunks: Sequence[Chunk]) -> list[str]:
@@ -325,15 +328,6 @@ class ContextWriter(Struct, frozen=True, dict=True):
         date = _shown_label(self.context.dates.get(document_id, ""))
         return title if date in title else title + self.words.brackets.format(date)
 
-    @cached_property
-    def _question_terms(self) -> frozenset[str]:
-        return frozenset(search_terms(self.context.question))
-
-    @cached_property
-    def question_stems(self) -> frozenset[str]:
-        """The stems of the question's words that carry its subject."""
-        return content_stems(self.context.question)
-
     def _statements(self, entity: Entity) -> list[str]:
         """The statements with a value, such as "serves: 4 people"; of many, those first that have
         words of the question.
@@ -341,18 +335,30 @@ class ContextWriter(Struct, frozen=True, dict=True):
         statements: list[str] = []
         for attribute, value in entity.attributes:
             name = cut(attribute, VALUE_LENGTH)
-            statements.append(self.words.colon.join(filter(None, [name, cut(value, VALUE_LENGTH)])))
+            shown_value = cut(value, VALUE_LENGTH)
+            parts = filter(None, [name, shown_value])
+            statements.append(self.words.colon.join(parts))
         if len(statements) > SHOWN_OF_MANY:
             statements.sort(key=self._strangeness)
         return statements[:SHOWN_OF_MANY]
 
     def _strangeness(self, statement: str) -> int:
         """How few words a statement has in common with the question, as a number to sort by."""
-        return -len(self._question_terms.intersection(search_terms(statement)))
+        shared_terms = self._question_terms.intersection(search_terms(statement))
+        return -len(shared_terms)
 
     def _described(self, description: str) -> str:
         text = safe_line(description)
         return f"{self.words.colon}{text}" if text else ""
+
+
+def _under_headings(headings: Sequence[str], sections: Sequence[Sequence[str]]) -> str:
+    """The first of some headings, and each section with lines below its own; "" without any line."""
+    texts = [headings[0]]
+    for heading, lines in zip(headings[1:], sections, strict=True):
+        if lines:
+            texts.append("\n".join([heading.rstrip(), *lines]))
+    return "\n\n".join(texts) if len(texts) > 1 else ""
 
 
 def readable_description(fact: Entity | Relation) -> str:

@@ -32,14 +32,15 @@ class Hits(Struct, frozen=True):
         cls, ids: Sequence[int] | Ids, scores: npt.ArrayLike, why: str | Sequence[str] = ""
     ) -> "Hits":
         """Hits from plain values; a single `why` stands for all rows."""
+        row_ids = np.asarray(ids, np.int64)
         reasons = np.empty(len(ids), np.object_)
         reasons[:] = why
-        return cls(np.asarray(ids, np.int64), np.asarray(scores, np.float64), reasons)
+        return cls(row_ids, np.asarray(scores, np.float64), reasons)
 
     @classmethod
-    def ranked(cls, ids: Ids, scores: Floats, limit: int | None = None, why: str = "") -> "Hits":
-        """The rows (ascending ids) with the highest scores, best first, ties by row id."""
-        best = np.argsort(-scores, kind="stable")[:limit]
+    def ranked(cls, ids: Ids, scores: Floats, why: str = "") -> "Hits":
+        """The rows (ascending ids) by their scores, best first, ties by row id."""
+        best = np.argsort(-scores, kind="stable")
         return cls.of(ids[best], scores[best], why)
 
     def __len__(self) -> int:
@@ -47,7 +48,11 @@ class Hits(Struct, frozen=True):
 
     def __getitem__(self, positions: slice | Ids | Mask) -> "Hits":
         """The hits at some positions, in the order of the positions, or selected by a mask."""
-        return Hits(self.ids[positions], self.scores[positions], self.why[positions])
+        return Hits(
+            ids=self.ids[positions],
+            scores=self.scores[positions],
+            why=self.why[positions],
+        )
 
     def rows(self) -> Iterator[tuple[int, float, str]]:
         """Each hit as (row id, score, why)."""
@@ -76,8 +81,10 @@ def fuse(
     hits, ranks = concatenated(lists)
     ids, first_places, groups = np.unique(hits.ids, return_index=True, return_inverse=True)
     if fusion == "rrf":
-        list_weights = np.repeat(weights or [1.0] * len(lists), [len(hits) for hits in lists])
-        shared = np.concatenate([ranks[:0], *[shared_ranks(hits.scores) for hits in lists]])
+        lengths = [len(hits) for hits in lists]
+        list_weights = np.repeat(weights or [1.0] * len(lists), lengths)
+        shared_by_list = [shared_ranks(hits.scores) for hits in lists]
+        shared = np.concatenate([ranks[:0], *shared_by_list])
         votes = list_weights / (RANK_OFFSET + 1.0 + shared)
         scores = np.bincount(groups, votes, len(ids)).astype(np.float64)
     else:
@@ -92,7 +99,8 @@ def take_turns(lists: Sequence[Hits], limit: int) -> Hits:
     """
     hits, ranks = concatenated(lists)
     hits = hits[np.lexsort((-hits.scores, ranks))]
-    first_places = np.sort(np.unique(hits.ids, return_index=True)[1])
+    _, first_places = np.unique(hits.ids, return_index=True)
+    first_places.sort()
     return hits[first_places[:limit]]
 
 
@@ -110,7 +118,8 @@ def concatenated(lists: Sequence[Hits]) -> tuple[Hits, Ids]:
 
 def shared_ranks(scores: Floats) -> Floats:
     """The rank of each score in a list, from 0; equal neighbours have their middle: nothing tells which comes first."""
-    starts = np.flatnonzero(np.append(True, ~ties(scores))[: len(scores)])
+    is_start = np.append(True, ~ties(scores))[: len(scores)]
+    starts = np.flatnonzero(is_start)
     ends = np.append(starts[1:], len(scores))
     middles: Floats = (starts + ends - 1) / 2
     return np.repeat(middles, ends - starts)
@@ -118,13 +127,17 @@ def shared_ranks(scores: Floats) -> Floats:
 
 def ties(scores: Floats) -> Mask:
     """Whether each score but the last equals the next one."""
-    return np.asarray(np.abs(np.diff(scores)) <= EQUAL * np.abs(scores[:-1]))
+    differences = np.abs(np.diff(scores))
+    allowed = EQUAL * np.abs(scores[:-1])
+    return np.asarray(differences <= allowed)
 
 
 def _scores_by_turn(groups: Ids, ranks: Ids) -> Floats:
     """A score for each group, falling in the order of the groups' first turns."""
-    first_turns = np.unique(groups[np.argsort(ranks, kind="stable")], return_index=True)[1]
-    scores: Floats = 1.0 / (1.0 + np.argsort(np.argsort(first_turns)).astype(np.float64))
+    groups_by_turn = groups[np.argsort(ranks, kind="stable")]
+    _, first_turns = np.unique(groups_by_turn, return_index=True)
+    places = np.argsort(np.argsort(first_turns)).astype(np.float64)
+    scores: Floats = 1.0 / (1.0 + places)
     return scores
 
 

@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from lightrag_jsonl.core import user_code
@@ -47,7 +47,7 @@ async def question_keywords(
         return Keywords(
             _tidy(keywords.high_level),
             _tidy(keywords.low_level),
-            _self_contained(keywords.question, history),
+            _self_contained(keywords.question) if history else "",
             keywords.whole,
             keywords.listed,
         )
@@ -59,19 +59,19 @@ async def question_keywords(
         return Keywords()
     fields = value if isinstance(value, dict) else {}
     conversation = folded_text(" ".join([question, *[turn.content for turn in history]]))
+    listed = fields.get("list")
     copied = {key for key in _example_keywords(client) if key not in conversation}
     return Keywords(
         _tidy(fields.get("high_level_keywords"), without=copied),
         _tidy(fields.get("low_level_keywords"), without=copied),
-        _self_contained(fields.get("question"), history),
+        _self_contained(fields.get("question")) if history else "",
         fields.get("whole") is True,
-        _list_request(fields.get("list")),
+        _list_request(listed) if isinstance(listed, dict) else None,
     )
 
 
-def _list_request(value: Json) -> ListRequest | None:
+def _list_request(fields: Mapping[str, Json]) -> ListRequest | None:
     """What the model says is to be listed: a description by fields, if any is given."""
-    fields = value if isinstance(value, dict) else {}
     texts = [fields.get(name) for name in ("items", "of", "relation")]
     items, of, relation = [sanitize(text) if isinstance(text, str) else "" for text in texts]
     if not (items or relation):
@@ -79,11 +79,9 @@ def _list_request(value: Json) -> ListRequest | None:
     return ListRequest(items=items, of=of, relation=relation)
 
 
-def _self_contained(question: Json, history: Sequence[Message]) -> str:
-    """The question as rewritten by the model, if there is a conversation to lean on."""
-    if not (history and isinstance(question, str)):
-        return ""
-    return " ".join(sanitize(question).split())
+def _self_contained(question: Json) -> str:
+    """The question as rewritten by the model in a conversation; "" if the model gives no text."""
+    return " ".join(sanitize(question).split()) if isinstance(question, str) else ""
 
 
 def _example_keywords(client: ModelClient) -> set[str]:

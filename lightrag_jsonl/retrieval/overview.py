@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 
 from lightrag_jsonl.core.answers import Community, CommunityReport, Context, Dropped, Keywords
-from lightrag_jsonl.core.languages import FIXED_WORDS, known_language
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import Tokenizer
 from lightrag_jsonl.core.types import UNKNOWN_TYPE, Chunk
@@ -280,8 +279,7 @@ class OverviewWriter:
         self._name_tokens: dict[
             str, int
         ] = {}  # each is counted for the first budget that reaches it
-        words = FIXED_WORDS[known_language(self._context.language)]
-        self._writer = ContextWriter(words, self._context, context_mark(self._context, secret))
+        self._writer = ContextWriter(self._context, context_mark(self._context, secret))
         self._choice = ExcerptChoice(
             overview.sentences,
             question_terms=overview.question_terms,

@@ -49,12 +49,8 @@ LEAST_RELEVANCE = 0.1
 LEXICAL_WEIGHT = 0.5
 LEXICAL_WEIGHT_OF_WORDS = 2.0  # where vectors only count words. C: @2 -11.7, @5 -5.0 without
 
-# Types of edges, and of the start of a path.
-START = -1
-MENTION_EDGE = 0
-RELATION_EDGE = 1
-SYNONYM_EDGE = 2
-ALIAS_EDGE = 3
+# What an edge says of the node that it leads to; the type of an edge is a position here.
+EDGE_TYPES = ("mentioned with", "related to", "nearly the same as", "also called")
 
 
 class WalkGraph(Struct, frozen=True, kw_only=True):
@@ -70,11 +66,6 @@ class WalkGraph(Struct, frozen=True, kw_only=True):
     receivers: Ids
     chances: Floats
     edge_types: Ids
-
-    @property
-    def size(self) -> int:
-        """The number of nodes."""
-        return len(self.entities) + len(self.chunks)
 
 
 def neighborhood(task: SearchTask, seeds: Seeds, subgraph: Subgraph) -> WalkGraph:
@@ -117,24 +108,26 @@ def connect_nodes(
     synonyms: tuple[Ids, Floats],
     aliases: Ids,
 ) -> WalkGraph:
-    """The graph with edges of four types, each in both directions.
+    """The graph with edges of all `EDGE_TYPES`, each in both directions.
 
     Edges have shape (n, 2). A row of `mentions` has the positions of an entity and of a chunk, a row of
     the other types the positions of two entities. Synonyms come with weights. The step from the entity
     of a mention to its chunk is weighted by the mention's `preferences`, besides its rarity.
     """
-    weighted_edges = (
+    weighted_edges = (  # in the order of `EDGE_TYPES`
         (mentions + np.array([0, len(entities)]), mention_rarity(mentions, len(chunks))),
         (relations, np.ones(len(relations))),
         synonyms,
         (aliases, np.ones(len(aliases))),
     )
     pairs = np.concatenate([edges for edges, _ in weighted_edges])
-    weights = np.tile(np.concatenate([weights for _, weights in weighted_edges]), 2)
+    weights_of_pairs = np.concatenate([weights for _, weights in weighted_edges])
+    weights = np.tile(weights_of_pairs, 2)
     weights[: len(mentions)] *= preferences
     edge_counts = [len(edges) for edges, _ in weighted_edges]
-    edge_types = np.repeat((MENTION_EDGE, RELATION_EDGE, SYNONYM_EDGE, ALIAS_EDGE), edge_counts)
-    senders, receivers = np.concatenate([pairs, pairs[:, ::-1]]).T
+    edge_types = np.repeat(range(len(EDGE_TYPES)), edge_counts)
+    turned_pairs = pairs[:, ::-1]
+    senders, receivers = np.concatenate([pairs, turned_pairs]).T
     totals = np.bincount(senders, weights, len(entities) + len(chunks))
     return WalkGraph(
         entities=entities,
@@ -151,8 +144,9 @@ def mention_rarity(mentions: Ids, chunk_count: int) -> Floats:
 
     ln(1 + chunks / chunks that mention the entity), a smoothed inverse document frequency.
     """
-    frequencies = np.bincount(mentions[:, 0])
-    rarity: Floats = np.log1p(chunk_count / frequencies[mentions[:, 0]])
+    entities = mentions[:, 0]
+    frequencies = np.bincount(entities)
+    rarity: Floats = np.log1p(chunk_count / frequencies[entities])
     return rarity
 
 
@@ -166,14 +160,16 @@ def chunk_preferences(
     preferred. Other entities have no preference: chunks there answer what the question does not say.
     """
     entity_positions, chunk_positions = mentions.T
-    relevance = chunk_relevance(task, seeds.lexical, chunks)[chunk_positions]
+    relevance_of_chunks = chunk_relevance(task, seeds.lexical, chunks)
+    relevance = relevance_of_chunks[chunk_positions]
     lowest = np.full(len(entities), np.inf)
     np.minimum.at(lowest, entity_positions, relevance)
     highest = np.full(len(entities), -np.inf)
     np.maximum.at(highest, entity_positions, relevance)
     above_lowest = relevance - lowest[entity_positions]
     width = (highest - lowest)[entity_positions]
-    has_choice = is_among(entities, seeds.named_rows)[entity_positions] & (width > 0)
+    is_named = is_among(entities, seeds.named_rows)
+    has_choice = is_named[entity_positions] & (width > 0)
     relative_relevance = np.divide(
         above_lowest, width, out=np.ones(len(mentions)), where=has_choice
     )
@@ -191,12 +187,13 @@ def chunk_relevance(
     """
     if lexical_weight is None:
         lexical_weight = LEXICAL_WEIGHT_OF_WORDS if task.query.lexical else LEXICAL_WEIGHT
-    cosines = task.snapshot.vector_scores("chunk", task.query.vectors[:1], chunks)[0]
+    cosines = task.cosines("chunk", chunks)
     lexical_scores = {row: score for row, score, _ in lexical_hits.rows()}
     lexical = np.array([lexical_scores.get(chunk, 0.0) for chunk in chunks.tolist()])
     highest = lexical.max(initial=0.0) or 1.0
     dense_relevance = spread(np.nan_to_num(cosines, nan=0.0))
-    relevance: Floats = dense_relevance + lexical_weight * lexical / highest
+    lexical_relevance = lexical_weight * lexical / highest
+    relevance: Floats = dense_relevance + lexical_relevance
     return relevance
 
 
@@ -220,7 +217,8 @@ def without_parts_of_names(task: SearchTask, seeds: Seeds) -> Hits:
         parts = np.array(
             [[scores_of_word.get(row, 0.0) for row in rows] for scores_of_word in scores_by_word]
         )
-        scores -= np.where(parts.all(axis=0), 0.0, parts.sum(axis=0))
+        has_whole_name = parts.all(axis=0)
+        scores -= np.where(has_whole_name, 0.0, parts.sum(axis=0))
     return Hits(hits.ids, np.maximum(scores, 0.0), hits.why)
 
 
@@ -234,7 +232,10 @@ def spread(values: Floats) -> Floats:
     """Values scaled to the range 0 to 1; all 1 if they are equal."""
     low = values.min(initial=np.inf)
     high = values.max(initial=-np.inf)
-    return (values - low) / (high - low) if high > low else np.ones_like(values)
+    if high <= low:
+        return np.ones_like(values)
+    scaled: Floats = (values - low) / (high - low)
+    return scaled
 
 
 def synonym_pairs(snapshot: Snapshot, leading: Ids, candidates: Ids) -> tuple[Ids, Floats]:
@@ -243,9 +244,10 @@ def synonym_pairs(snapshot: Snapshot, leading: Ids, candidates: Ids) -> tuple[Id
     neighbors, cosines = snapshot.search_vectors("entity", vectors, SYNONYMS + 1, candidates)
     is_synonym = (cosines >= SYNONYM_COSINE) & (neighbors != leading[:, None])
     row, rank = np.nonzero(is_synonym)
-    pairs = np.sort(np.stack([leading[row], neighbors[row, rank]], axis=1), axis=1)
-    pairs, first = np.unique(pairs, axis=0, return_index=True)
-    return pairs, cosines[row, rank][first]
+    directed_pairs = np.stack([leading[row], neighbors[row, rank]], axis=1)
+    cosines_of_pairs = cosines[row, rank]
+    pairs, first = np.unique(np.sort(directed_pairs, axis=1), axis=0, return_index=True)
+    return pairs, cosines_of_pairs[first]
 
 
 # ── rows of the neighborhood ────────────────────────────────────────────────────
@@ -254,7 +256,8 @@ def synonym_pairs(snapshot: Snapshot, leading: Ids, candidates: Ids) -> tuple[Id
 def _mentioning(task: SearchTask, chunks: Ids, entities: Ids) -> Ids:
     """The chunks that mention one of the entities."""
     positions, mentioned = task.snapshot.graph.entities_of(chunks)
-    return chunks[distinct_rows(positions[is_among(mentioned, entities)])]
+    is_mention = is_among(mentioned, entities)
+    return chunks[distinct_rows(positions[is_mention])]
 
 
 def _chunks_around(task: SearchTask, entities: Ids, seeds: Seeds, limit: int) -> Ids:
@@ -265,7 +268,8 @@ def _chunks_around(task: SearchTask, entities: Ids, seeds: Seeds, limit: int) ->
     leads_further = frequencies <= FREQUENT
     entities = entities[leads_further]
     frequencies = frequencies[leads_further]
-    pull_of_entity = 1 / np.maximum(frequencies, 1) + is_among(entities, seeds.named_rows)
+    is_named = is_among(entities, seeds.named_rows)
+    pull_of_entity = 1 / np.maximum(frequencies, 1) + is_named
     positions, chunks = task.snapshot.graph.chunks_of(entities)
     visible = task.inside("chunk", chunks)
     chunks = chunks[visible]
@@ -288,8 +292,10 @@ def _relation_edges(task: SearchTask, entities: Ids, core: Ids, subgraph: Subgra
     """
     index = task.snapshot.graph
     rare = core[index.degrees(core) <= FREQUENT]
-    relations = distinct_rows(index.relations_of(rare)[1], subgraph.relations.ids)
-    ends = index.ends(relations[task.inside("relation", relations)])
+    _, relations_of_rare = index.relations_of(rare)
+    relations = distinct_rows(relations_of_rare, subgraph.relations.ids)
+    visible = task.inside("relation", relations)
+    ends = index.ends(relations[visible])
     positions = np.minimum(entities.searchsorted(ends), len(entities) - 1)
     both_inside = (entities[positions] == ends).all(axis=1)
     edges: Ids = positions[both_inside]
@@ -322,9 +328,7 @@ NEAR_WEIGHT = 0.2
 NEAR_WEIGHT_OF_WORDS = 0.5
 NEAR_WEIGHT_OF_BIGRAMS = 2.0
 
-_EDGE_WORDS = ("mentioned with", "related to", "nearly the same as", "also called")  # by edge type
-
-Path: TypeAlias = Sequence[tuple[int, int]]  # nodes, each with the type of the edge to it
+Path: TypeAlias = Sequence[tuple[int, str]]  # nodes, each with what the edge to it says; "" first
 
 
 class WalkHits(Struct, frozen=True):
@@ -401,10 +405,11 @@ def _entity_starts(task: SearchTask, graph: WalkGraph, seeds: Seeds) -> Floats:
     rows = column(sorted(likeness_by_row))
     rows = rows[is_among(rows, graph.entities)]
     nodes = graph.entities.searchsorted(rows)
-    mentioning = graph.senders[graph.edge_types == MENTION_EDGE]
-    mention_counts = np.bincount(mentioning, minlength=graph.size)[nodes]
+    entity_count = len(graph.entities)
+    mentioned = graph.senders[graph.receivers >= entity_count]  # once for each chunk
+    mention_counts = np.bincount(mentioned, minlength=entity_count)[nodes]
     likeness = np.array([likeness_by_row[row] for row in rows.tolist()])
-    weights = np.zeros(graph.size)
+    weights = np.zeros(entity_count + len(graph.chunks))
     frequencies = np.maximum(mention_counts, name_frequencies(task, rows))
     weights[nodes] = likeness / np.maximum(frequencies, 1)
     return weights
@@ -466,7 +471,8 @@ def walk(graph: WalkGraph, starts: Floats, *, change_limit: float = CHANGE_LIMIT
     change = np.inf
     while change >= change_limit and starts.any():
         sent = graph.chances * shares.take(graph.senders)
-        new_shares = np.bincount(graph.receivers, sent * DAMPING, len(shares)).astype(np.float64)
+        received = np.bincount(graph.receivers, sent * DAMPING, len(shares))
+        new_shares = received.astype(np.float64)
         new_shares += starts * (1 - new_shares.sum())
         change = float(np.abs(new_shares - shares).sum())
         shares = new_shares
@@ -500,9 +506,9 @@ def path_to(graph: WalkGraph, steps: Ids, node: int) -> Path:
     """The most probable path to a node, from its start on."""
     path = []
     while (step := int(steps[node])) >= 0:
-        path.append((node, int(graph.edge_types[step])))
+        path.append((node, EDGE_TYPES[graph.edge_types[step]]))
         node = int(graph.senders[step])
-    return [(node, START), *reversed(path)]
+    return [(node, ""), *reversed(path)]
 
 
 def describe_paths(
@@ -511,24 +517,21 @@ def describe_paths(
     """Paths in words: why each begins, then every node on the way and how it is reached."""
     rows = dict(enumerate(graph.entities.tolist()))
     ends = task.snapshot.graph.ends(seeds.nearest_relation.ids).ravel().tolist()
-    passed: set[int] = set()
-    for path in paths:
-        passed.update([rows[node] for node, _ in path if node in rows])
+    passed = {rows[node] for path in paths for node, _ in path if node in rows}
     names = entity_names(task, {*passed, *ends})
     pair = " — ".join([names.get(end, "") for end in ends])
     beginnings = dict.fromkeys(ends, f"end of the relation nearest to the question: {pair}")
     for row in seeds.named:
         name = names.get(row, "")
         beginnings[row] = f"named in the question: {name}"
-
-    def step_in_words(node: int, edge_type: int) -> str:
-        label = "a passage"
-        if node in rows:
-            label = names.get(rows[node]) or "an entity"
-        if edge_type == START:
-            return f"{label} ({beginnings.get(rows.get(node, 0), 'near the question')})"
-        return f"{_EDGE_WORDS[edge_type]} {label}"
-
-    return [
-        "; ".join([step_in_words(node, edge_type) for node, edge_type in path]) for path in paths
-    ]
+    descriptions: list[str] = []
+    for path in paths:
+        steps: list[str] = []
+        for node, edge in path:
+            label = "a passage"
+            if node in rows:
+                label = names.get(rows[node]) or "an entity"
+            beginning = beginnings.get(rows.get(node, 0), "near the question")
+            steps.append(f"{edge} {label}" if edge else f"{label} ({beginning})")
+        descriptions.append("; ".join(steps))
+    return descriptions

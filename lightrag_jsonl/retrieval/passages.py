@@ -134,7 +134,7 @@ ENOUGH = 10  # passages without front matter, from which on front matter is left
 
 
 class Passages(Struct, frozen=True):
-    """The passages of a search, each text once: by the walk and by text, and the copies of each by row.
+    """The passages of a search, each text once: by the walk and by text, and by row the copies of those with copies.
 
     Front matter stands last in both lists, and in neither if they are long.
     """
@@ -156,23 +156,28 @@ def arrange_passages(task: SearchTask, walked: Hits, text_hits: Hits) -> Passage
     if len(walked) == 0 or task.chunk_limit > task.param.chunk_top_k:
         text_limit += task.chunk_limit
     leading = text_hits[:text_limit]
-    rows = dict.fromkeys([*walked.ids.tolist(), *leading.ids.tolist()])
+    walked_rows = walked.ids.tolist()
+    leading_rows = leading.ids.tolist()
+    rows = dict.fromkeys([*walked_rows, *leading_rows])
     fingerprints = task.snapshot.fingerprints(rows)
     copies_by_text: dict[str, list[int]] = {}
     for row in rows:
         if row in fingerprints:
             copies_by_text.setdefault(fingerprints[row].text_digest, []).append(row)
-    original_by_row = {row: copies[0] for copies in copies_by_text.values() for row in copies}
-    copies_by_original = {copies[0]: copies[1:] for copies in copies_by_text.values()}
-    front_rows = [row for row in copies_by_original if fingerprints[row].is_front_matter]
+    original_by_row: dict[int, int] = {}
+    for copies in copies_by_text.values():
+        original_by_row |= dict.fromkeys(copies, copies[0])
+    groups = copies_by_text.values()
+    originals = [copies[0] for copies in groups]
+    front_rows = [row for row in originals if fingerprints[row].is_front_matter]
     unasked_rows = column(())
     if front_rows:
-        proper_rows = copies_by_original.keys() - set(front_rows)
+        proper_rows = set(originals) - set(front_rows)
         unasked_rows = column(_unasked_front_matter(task, front_rows, proper_rows))
     return Passages(
         walked=_arranged(walked, original_by_row, unasked_rows),
         by_text=_arranged(text_hits, original_by_row, unasked_rows),
-        copies=copies_by_original,
+        copies={copies[0]: copies[1:] for copies in groups if len(copies) > 1},
     )
 
 
@@ -180,7 +185,8 @@ def _arranged(hits: Hits, original_by_row: Mapping[int, int], unasked_rows: Ids)
     """The hits with each original once, in the place of the best copy; some rows come last, and not at all
     if enough others are left.
     """
-    ids = column([original_by_row.get(row, row) for row in hits.ids.tolist()])
+    rows = hits.ids.tolist()
+    ids = column([original_by_row.get(row, row) for row in rows])
     _, first_places = np.unique(ids, return_index=True)
     first_places.sort()
     is_unasked = is_among(ids[first_places], unasked_rows)

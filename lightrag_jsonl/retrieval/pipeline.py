@@ -486,7 +486,7 @@ class QueryPipeline(Struct, frozen=True, kw_only=True):
             low=low,
             high=high,
             vectors=vectors,
-            lexical=bool(getattr(self.embedder, "lexical", False)),
+            lexical=self.likeness.is_lexical,
             likeness_floor=floor,
             embedded=is_embedded,
         )

@@ -103,7 +103,8 @@ def _bounded(name: str) -> str:
 def entities_called(task: SearchTask, keys: Collection[str]) -> dict[str, int]:
     """For each key that is an alias, the entity that states it; of several, the best connected."""
     rows_by_key: dict[str, list[int]] = defaultdict(list)
-    for row, key in _visible_claims(task, task.snapshot.alias_claims(keys=keys)):
+    claims = task.snapshot.alias_claims(keys=keys)
+    for row, key in _visible_claims(task, claims):
         rows_by_key[key].append(row)
     degrees = task.snapshot.graph.degrees
     return {key: rows[degrees(column(rows)).argmax()] for key, rows in rows_by_key.items()}

@@ -116,14 +116,22 @@ def find_entities(task: SearchTask, chunks: Hits) -> tuple[Hits, dict[int, float
     names = question_names(task)
     likeness_by_row = dict.fromkeys(names.spellings, 1.0)
     hits_by_name = [_hits_by_name(names.spellings)]
-    for keyword, hits in zip(task.query.low, _near_keywords(task), strict=True):
+    hits_by_vector = nearest(
+        task,
+        "entity",
+        task.query.vectors[1 : 1 + len(task.query.low)],
+        limit=task.param.top_k,
+        reasons=[f"near “{keyword}”" for keyword in task.query.low],
+    )
+    for keyword, hits in zip(task.query.low, hits_by_vector, strict=True):
         row = names.rows_by_key.get(name_key(keyword))
         is_part_of_a_name = row not in names.spellings and names.contain(keyword)
         if row is not None and not is_part_of_a_name:
             likeness_by_row[row] = 1.0
             hits = appended(_hits_by_name({row: keyword}), hits)
         elif not is_part_of_a_name and len(hits) and hits.scores[0] >= SURE_NAME_COSINE:
-            likeness_by_row.setdefault(int(hits.ids[0]), float(hits.scores[0]))
+            nearest_row = int(hits.ids[0])
+            likeness_by_row.setdefault(nearest_row, float(hits.scores[0]))
         hits_by_name.append(hits)
     aliases = _hits_by_alias(task, column(likeness_by_row))
     named = likeness_by_row | dict.fromkeys(aliases.ids.tolist(), 1.0)
@@ -142,24 +150,32 @@ def find_relations(task: SearchTask, chunks: Hits) -> tuple[Hits, Hits]:
     query = task.query
     if not (task.mode.relations or query.high):  # `high` may stand in for low-level keywords
         return NO_HITS, NO_HITS
-    vectors = np.concatenate([query.vectors[:1], query.vectors[1 + len(query.low) :]])
+    question = query.vectors[:1]
+    high_keywords = query.vectors[1 + len(query.low) :]
+    vectors = np.concatenate([question, high_keywords])
     reasons = ["near the question", *(f"near “{keyword}”" for keyword in query.high)]
     limit = task.param.top_k
     hits_by_text = nearest(task, "relation", vectors, limit=limit, reasons=reasons)
     if not any(map(len, hits_by_text)):
-        return fuse([_relations_in(task, chunks[: task.chunk_limit])], limit=limit), NO_HITS
+        near_relations = _relations_in(task, chunks[: task.chunk_limit])
+        return fuse([near_relations], limit=limit), NO_HITS
     weights = [QUESTION_WEIGHT, *[1.0] * len(query.high)]
-    return fuse(hits_by_text, weights=weights, limit=limit), hits_by_text[0][:1]
+    relations = fuse(hits_by_text, weights=weights, limit=limit)
+    nearest_relation = hits_by_text[0][:1]
+    return relations, nearest_relation
 
 
 def _relations_in(task: SearchTask, chunks: Hits) -> Hits:
     """The visible relations between names of the chunks, those of the best chunks first."""
     graph = task.snapshot.graph
     entities, scores_by_entity = _entities_in(task, chunks)
-    ids = distinct_rows(graph.relations_of(entities)[1])
+    _, relations = graph.relations_of(entities)
+    ids = distinct_rows(relations)
     ids = ids[task.inside("relation", ids)]
-    ids = ids[is_among(graph.ends(ids), entities).all(axis=1)]
-    scores_of_ends = scores_by_entity[np.searchsorted(entities, graph.ends(ids))]
+    has_both_ends = is_among(graph.ends(ids), entities).all(axis=1)
+    ids = ids[has_both_ends]
+    positions_of_ends = np.searchsorted(entities, graph.ends(ids))
+    scores_of_ends = scores_by_entity[positions_of_ends]
     scores = scores_of_ends.min(axis=1, initial=1)
     return task.ranked("relation", ids, scores, task.param.top_k, "in a passage near the question")
 
@@ -183,18 +199,6 @@ def nearest(
         task.settled(kind, Hits.of(row_ids, cosines, reason), limit)
         for row_ids, cosines, reason in zip(ids, scores, reasons, strict=True)
     ]
-
-
-def _near_keywords(task: SearchTask) -> list[Hits]:
-    """The entities near each low-level keyword."""
-    keywords = task.query.low
-    return nearest(
-        task,
-        "entity",
-        task.query.vectors[1 : 1 + len(keywords)],
-        limit=task.param.top_k,
-        reasons=[f"near “{keyword}”" for keyword in keywords],
-    )
 
 
 def _hits_by_name(spellings: Mapping[int, str]) -> Hits:
@@ -236,7 +240,8 @@ def expand(task: SearchTask, seeds: Seeds) -> Subgraph:
 
 def expand_relations(task: SearchTask, seeds: Seeds, limit: int) -> Hits:
     """The relations of the seed entities and the relations hit directly, best first."""
-    ids = distinct_rows(task.snapshot.graph.relations_of(seeds.entities.ids)[1])
+    _, relations_of_seeds = task.snapshot.graph.relations_of(seeds.entities.ids)
+    ids = distinct_rows(relations_of_seeds)
     ids = ids[task.inside("relation", ids)]
     by_relevance = task.param.ranking == "relevance"
     if by_relevance:
@@ -259,7 +264,7 @@ def relation_relevance(task: SearchTask, relations: Ids) -> Floats:
     """Scores by likeness to the question and by weight; a relation without a vector only says that two names
     are mentioned together, and is not like any question.
     """
-    cosines = task.snapshot.vector_scores("relation", task.query.vectors[:1], relations)[0]
+    cosines = task.cosines("relation", relations)
     weights = np.log1p(task.snapshot.graph.weights(relations))
     scores: Floats = np.nan_to_num(cosines) + OFTEN_MENTIONED * weights
     return scores
@@ -268,7 +273,9 @@ def relation_relevance(task: SearchTask, relations: Ids) -> Floats:
 def relation_degrees(task: SearchTask, relations: Ids) -> Floats:
     """Scores by the sum of the degrees of both ends, then by weight (the LightRAG overview's rule)."""
     graph = task.snapshot.graph
-    degrees = graph.degrees(graph.ends(relations).ravel()).reshape(-1, 2).sum(axis=1)
+    ends = graph.ends(relations).ravel()
+    degrees_of_ends = graph.degrees(ends).reshape(-1, 2)
+    degrees = degrees_of_ends.sum(axis=1)
     weights = graph.weights(relations)
     return np.asarray(degrees + weights / (1.0 + weights))
 
@@ -276,10 +283,10 @@ def relation_degrees(task: SearchTask, relations: Ids) -> Floats:
 def expand_entities(task: SearchTask, seeds: Seeds, relations: Hits) -> Hits:
     """Entities that the question names, then the other seeds, then the ends of relations, best first."""
     ends = task.snapshot.graph.ends(relations.ids).ravel()
-    first_places = np.sort(np.unique(ends, return_index=True)[1])
-    reached = Hits.of(
-        ends[first_places], relations.scores[first_places // 2], "an end of a relation found"
-    )
+    _, first_places = np.unique(ends, return_index=True)
+    first_places.sort()
+    scores = relations.scores[first_places // 2]
+    reached = Hits.of(ends[first_places], scores, "an end of a relation found")
     is_named = is_among(seeds.entities.ids, seeds.named_rows)
     entities = appended(seeds.entities[is_named], seeds.entities)
     return appended(entities, task.settled("entity", reached))
@@ -346,14 +353,16 @@ def has_only_frequent_names(task: SearchTask, seeds: Seeds) -> bool:
     if len(seeds.named) < 2:
         return False
     names = entity_names(task, seeds.named_rows.tolist())
-    return all(_is_frequent(task, search_terms(names.get(row, ""))) for row in seeds.named)
+    terms_of_names = [search_terms(names.get(row, "")) for row in seeds.named]
+    return all(_is_frequent(task, terms) for terms in terms_of_names)
 
 
 def _is_frequent(task: SearchTask, terms: Sequence[str]) -> bool:
     """Whether more than `FREQUENT_NAME` chunks have all of some terms in one part."""
     if not terms:
         return False
-    return len(task.snapshot.chunks_with_terms(terms, FREQUENT_NAME + 1)) > FREQUENT_NAME
+    chunks = task.snapshot.chunks_with_terms(terms, FREQUENT_NAME + 1)
+    return len(chunks) > FREQUENT_NAME
 
 
 def add_text_hits(task: SearchTask, chunks: Hits, text_hits: Hits) -> Hits:
@@ -410,7 +419,7 @@ def nearest_to_question(task: SearchTask, relations: Ids) -> Ids:
     """The `NEAREST_RELATIONS` most like the question, whatever their weights, without those that are
     much less like it than the nearest one; the first of them if there are no vectors.
     """
-    cosines = task.snapshot.vector_scores("relation", task.query.vectors[:1], relations)[0]
+    cosines = task.cosines("relation", relations)
     if np.isnan(cosines).all():
         return relations[:NEAREST_RELATIONS]
     cosines = np.nan_to_num(cosines, nan=-1.0)
@@ -445,10 +454,10 @@ def load_result(
         for row, score, why in chunks.rows()
         if task.part is None or stored_chunks[row].text.strip()
     ]
-    sources = _sources_of_copies(task, stored_chunks, passages)
+    if passages.copies:
+        context = replace(context, copies=_sources_of_copies(task, stored_chunks, passages))
     context = replace(
         context,
-        copies=sources,
         entities=tuple(joined_entities(task, ranked_entities)),
         relations=tuple(ranked_relations),
         chunks=tuple(ranked_chunks),
@@ -472,8 +481,9 @@ def _sources_of_copies(
     copies = task.snapshot.chunks(rows)
     sources: dict[str, tuple[str, ...]] = {}
     for original, chunk in chunks.items():
-        ids = [copies[row].document_id for row in passages.copies.get(original, ())]
-        further_ids = tuple(dict.fromkeys([id for id in ids if id != chunk.document_id]))
+        rows_of_copies = passages.copies.get(original, ())
+        ids = [copies[row].document_id for row in rows_of_copies]
+        further_ids = dict.fromkeys([id for id in ids if id != chunk.document_id])
         if further_ids:
-            sources[chunk.id] = further_ids
+            sources[chunk.id] = tuple(further_ids)
     return sources

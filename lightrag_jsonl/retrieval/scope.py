@@ -97,7 +97,7 @@ class LikenessScale:
         """Whether questions may be out of scope; if not, whatever is asked is searched for."""
         if not param.least_likeness or not self._language.casefold().startswith(LANGUAGES):
             return False
-        return param.lexical or not self._is_lexical
+        return param.lexical or not self.is_lexical
 
     async def floor(self, question: str, vector: Vectors, param: QueryParam) -> float | None:
         """The cosine that a passage must reach to be more like the question than unrelated texts are.
@@ -107,7 +107,7 @@ class LikenessScale:
         """
         if not self.applies(param):
             return None
-        if self._is_lexical:
+        if self.is_lexical:
             return math.inf
         sample, deviation = await self._sample(is_chinese=has_cjk(question))
         # einsum and not @: the threads of BLAS keep a processor busy while they wait.
@@ -115,7 +115,7 @@ class LikenessScale:
         return float(usual + param.least_likeness * deviation)
 
     @property
-    def _is_lexical(self) -> bool:
+    def is_lexical(self) -> bool:
         """Whether the embedder's vectors only count words."""
         return bool(getattr(self._embedder, "lexical", False))
 

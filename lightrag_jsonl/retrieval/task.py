@@ -69,14 +69,15 @@ class SearchTask(Struct, frozen=True, kw_only=True):
     @classmethod
     def without_question(cls, snapshot: Snapshot, param: QueryParam) -> "SearchTask":
         """A task that looks at what a filter lets through, whatever is asked."""
-        query = SearchQuery(question="", vectors=np.zeros((1, 1), np.float32), embedded=False)
+        no_vectors = np.zeros((1, 1), np.float32)
+        query = SearchQuery(question="", vectors=no_vectors, embedded=False)
         return cls(
             snapshot=snapshot, query=query, mode=MODES[param.mode], param=param, chunk_limit=0
         )
 
     def ranked(self, kind: Kind, ids: Ids, scores: Floats, limit: int, why: str = "") -> Hits:
         """The rows (ascending ids) with the highest scores, best first, as `settled`."""
-        return self.settled(kind, Hits.ranked(ids, scores, None, why), limit)
+        return self.settled(kind, Hits.ranked(ids, scores, why), limit)
 
     def settled(self, kind: Kind, hits: Hits, limit: int | None = None) -> Hits:
         """The best hits, with those of equal scores in the order of what they are, so that the order in
@@ -92,12 +93,19 @@ class SearchTask(Struct, frozen=True, kw_only=True):
             tied_ids = hits.ids[tied].tolist()
             names = self.snapshot.lasting_names(kind, tied_ids)
             tied_names = [names.get(id, "") for id in tied_ids]
-            groups = np.repeat(np.arange(len(lengths)), lengths)[tied].tolist()
+            groups_of_hits = np.repeat(np.arange(len(lengths)), lengths)
+            groups = groups_of_hits[tied].tolist()
             positions = np.arange(starts[-1])
             ordered = sorted(zip(groups, tied_names, tied.tolist(), strict=True))
             positions[tied] = [position for _, _, position in ordered]
             hits = hits[positions]
         return hits[:limit]
+
+    def cosines(self, kind: Kind, rows: Ids) -> Floats:
+        """The cosine of the question and each row; not a number without a vector."""
+        question = self.query.vectors[:1]
+        cosines: Floats = self.snapshot.vector_scores(kind, question, rows)[0]
+        return cosines
 
     def inside(self, kind: Kind, rows: Ids) -> Mask:
         """Whether the filter lets each row through."""

@@ -77,21 +77,21 @@ def chinese_names(
     return without_overlap([*named_titles, *_marked_names(text, spans), *tagged])
 
 
-def chinese_phrases(text: str, spans: Spans, *, question: bool, tagger: Tagger) -> PhrasesAndWords:
-    """The names and the content words of a Chinese text."""
-    content = [word for word in segmented(text) if _is_content(word, question=question)]
+def chinese_phrases(question: str, spans: Spans) -> PhrasesAndWords:
+    """The names and the content words of a Chinese question."""
+    content = [word for word in segmented(question) if _is_content(word)]
     return PhrasesAndWords(
-        chinese_names(text, spans, tagger),
+        chinese_names(question, spans, "rules"),
         [ContentWord(word.start, word.text) for word in content],
     )
 
 
-def _is_content(word: SegmentedWord, *, question: bool) -> bool:
-    """Whether a word (verb or noun) can be the subject of a question."""
+def _is_content(word: SegmentedWord) -> bool:
+    """Whether a word (verb or noun) can be the subject of a question; nouns of one character count, too."""
     if not word.in_dictionary or not has_cjk(word.text) or _is_common(word.text):
         return False
     if len(word.text) == 1:
-        return question and word.tag.startswith(("n", "j", "zg"))
+        return word.tag.startswith(("n", "j", "zg"))
     return word.tag in ("n", "v", "vn", "l")
 
 

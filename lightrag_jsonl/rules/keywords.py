@@ -90,7 +90,7 @@ def names_in_question(question: str, language: Language) -> list[str]:
     ("谁创建了 confd？").
     """
     question = sanitize(question)
-    sentences = find_sentences(question, language, question=True)
+    sentences = find_sentences(question, language)
     names = [phrase.name for sentence in sentences for phrase in sentence.phrases]
     if not names and written_in(question, language) == "zh":
         names = _ASCII_NAME.findall(question)
@@ -131,7 +131,7 @@ def _names_and_words(text: str, language: Language) -> _NamesAndWords:
     names: list[str] = []
     noun_phrases: list[str] = []
     single_words: list[str] = []
-    for sentence in find_sentences(text, language, question=True):
+    for sentence in find_sentences(text, language):
         names += [phrase.name for phrase in sentence.phrases]
         for run in _word_runs(text, sentence.words):
             (noun_phrases if len(run) > 1 else single_words).append(" ".join(run))

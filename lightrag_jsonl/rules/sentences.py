@@ -35,11 +35,11 @@ class Sentence(Struct, frozen=True):
     words: Sequence[ContentWord]
 
 
-def find_sentences(text: str, language: Language, *, question: bool = False) -> list[Sentence]:
-    """The sentences of a text; in a Chinese `question`, nouns of one character count as words."""
-    plain, spans = _plain_and_spans(text)
+def find_sentences(question: str, language: Language) -> list[Sentence]:
+    """The sentences of a question, with their names and words."""
+    plain, spans = _plain_and_spans(question)
     if written_in(plain, language) == "zh":
-        content = chinese_phrases(plain, spans, question=question, tagger="rules")
+        content = chinese_phrases(plain, spans)
     else:
         content = english_phrases(plain, spans)
     phrases = _by_sentence(spans, content.phrases)

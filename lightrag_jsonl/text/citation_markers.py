@@ -74,7 +74,6 @@ _ANSWER_MARKER = (  # also with labels: [^1], [Source 1, Source 3], [资料 2], 
 _RANGE = pattern_of(r"(\d+)(?:\s*[-‐-―−~～－]\s*(\d+))?")
 _LONGEST_RANGE = 100  # longer ranges count as their two ends: no prompt has so many items
 _BEFORE_SUPERSCRIPT = pattern_of(r"[0-9A-Za-z)）]{0,4}\Z")  # that tells a superscript from a power
-_NUMBER_GROUPS = ("numbers", "sources", "superscript")  # of which a marker has one
 _CODE_OR_MARKER = pattern_of(rf"(?P<code>```|`|\n)|{_ANSWER_MARKER}")
 _LONGEST_MARKER = 400  # characters; a longer one is not waited for
 _LIST_CHARACTERS = r"[\s\d,，、;；:：#_.^‐-―−~～－-]"
@@ -147,10 +146,11 @@ def with_prompt_numbers(text: str, prompt_numbers: Sequence[int]) -> str:
 
 
 def marked_numbers(match: re.Match[str]) -> tuple[int, ...]:
-    """The numbers in a match of `CITATION_MARKER`, each once: (2, 5) of [2, 5], (3, 4, 5) of [3-5]."""
+    """The numbers in a match of `CITATION_MARKER`, each once: (2, 5) of [2, 5], (3, 4, 5) of [3-5]. A marker of
+    another form has its numbers in another group.
+    """
     numbers: dict[int, None] = {}
-    groups = match.groupdict()
-    listed = next(filter(None, (groups.get(name) for name in _NUMBER_GROUPS)), "")
+    listed = next(filter(None, match.groupdict().values()), "")
     for first, last in _RANGE.findall(listed):
         start = int(first)
         end = int(last or first)

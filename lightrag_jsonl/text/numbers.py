@@ -126,13 +126,14 @@ def _padded(written: re.Match[str]) -> str:
 
 def numbered_parts(text: str) -> list[NumberedPart]:
     """The parts that a text names by their numbers, in order."""
-    return sorted([*chinese_parts(text), *english_parts(text)], key=lambda part: part.start)
+    parts = list(english_parts(text))
+    if "第" in text:
+        parts += chinese_parts(text)
+    return sorted(parts, key=lambda part: part.start)
 
 
 def chinese_parts(text: str) -> Iterator[NumberedPart]:
     """The parts with Chinese units, such as 第十二条."""
-    if "第" not in text:
-        return
     for match in _CHINESE_PART.finditer(text):
         number = str(_part_number(match["number"]))
         yield NumberedPart(match["unit"].translate(_SIMPLE_UNITS), number, *match.span())

@@ -23,11 +23,15 @@ def content_words(question: str) -> list[str]:
     text = folded_text(question)
     pieces: list[str] = []
     if has_cjk(text):
-        text = _CHINESE_FUNCTION_WORDS.sub(lambda word: word[0] if word["text"] else " ", text)
-        pieces = _CJK_RUN.findall(text)
-        text = _CJK_RUN.sub(" ", text)
+        text, pieces = _without_chinese(text)
     words_with_subject = [word for word in search_terms(text) if word not in EMPTY_WORDS]
     return [*dict.fromkeys([*words_with_subject, *pieces])]
+
+
+def _without_chinese(text: str) -> tuple[str, list[str]]:
+    """A folded text without the Chinese in it, and the runs of characters that function words leave of that."""
+    text = _CHINESE_FUNCTION_WORDS.sub(lambda word: word[0] if word["text"] else " ", text)
+    return _CJK_RUN.sub(" ", text), _CJK_RUN.findall(text)
 
 
 # "How do I book a room?" is about no book; a number, and who wrote something, is told in one place.

@@ -55,13 +55,19 @@ def is_grammatical(term: str) -> bool:
     return term in STOP_WORDS or all(map(FUNCTION_CHARACTERS.__contains__, term))
 
 
-def search_terms(text: str) -> list[str]:
-    """Search terms in order: casefolded words, or overlapping bigrams in scripts without spaces.
+def search_terms(text: str, *, endings: bool = False) -> list[str]:
+    """Search terms in order: casefolded words, or overlapping bigrams in scripts without spaces; with `endings`
+    also the last character of CJK runs.
 
     Chinese characters are simplified. A possessive 's is dropped; words with an inner apostrophe are
     closed up. A Chinese number of a part is one term: 第二十二条 is "第22条", and has nothing of 第十二条.
     """
-    return _terms(text, endings=False)
+    if text.isascii():  # a quarter of the time; most English text is
+        return _closed_up(_ASCII_WORD.findall(text.lower()))
+    plain = with_plain_marks(nfkc_casefold(text))
+    if _UNSPACED_RUN.search(plain) is None:  # English text with typographic marks
+        return _closed_up(_WORD.findall(plain.replace("_", " ")))
+    return _unspaced_terms(plain, endings=endings)
 
 
 def index_terms(text: str) -> list[str]:
@@ -70,7 +76,7 @@ def index_terms(text: str) -> list[str]:
     """
     english = [part.term for part in english_parts(text)]
     lines = [line.term for line in numbered_lines(text)]
-    return [*_terms(text, endings=True), *english, *lines]
+    return [*search_terms(text, endings=True), *english, *lines]
 
 
 @lru_cache(2**16)  # the same words come again and again
@@ -138,12 +144,8 @@ _UNSPACED_RUN = pattern_of(f"([{_UNSPACED_CLASS}]+)")
 _WORD = pattern_of(rf"[\w{_MARKS_CLASS}]+(?:'[\w{_MARKS_CLASS}]+)*")
 
 
-def _terms(text: str, *, endings: bool) -> list[str]:
-    if text.isascii():  # a quarter of the time; most English text is
-        return _closed_up(_ASCII_WORD.findall(text.lower()))
-    plain = with_plain_marks(nfkc_casefold(text))
-    if _UNSPACED_RUN.search(plain) is None:  # English text with typographic marks
-        return _closed_up(_WORD.findall(plain.replace("_", " ")))
+def _unspaced_terms(plain: str, *, endings: bool) -> list[str]:
+    """The terms of folded text with scripts without spaces, where a Chinese number of a part is one term."""
     terms: list[str] = []
     end = 0
     for part in chinese_parts(plain):

@@ -1,6 +1,6 @@
 """Resolves the `[n]` of an answer to the nearest sentences, and judges its claims, without a model."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from lightrag_jsonl.core.answers import (
@@ -66,10 +66,15 @@ class _Resolver:
         self._items = cited_items(numbered_items(context, {}), prompt_numbers)
         self._context_chunks = {chunk.id: chunk for chunk in context.chunks}
         self._fact_chunks = _fact_chunks(view, self._items.values(), self._context_chunks)
-        self._context = _with_documents(view, context, self._fact_chunks)
+        self._context = context
+        if self._fact_chunks:
+            self._context = _with_documents(view, context, self._fact_chunks)
         self._view = view
         self._outlines: dict[str, Outline] = {}
-        self._known_words = words_of_names(_names_of_context(context))
+        names = [entity.name for entity in context.entities]
+        for relation in context.relations:
+            names += (relation.source, relation.target)
+        self._known_words = words_of_names(names)  # which tell a name from a word
         self._citations: dict[Citation, int] = {}
         self._windows: list[str] = []
 
@@ -212,7 +217,7 @@ class _Resolver:
 
     def _heading_at(self, chunk: Chunk, start: int) -> str:
         """The headings above a quoted sentence: a chunk may go on under another heading."""
-        if not any(find_headings(f"\n\n{chunk.text[:start]}\n\n")):
+        if not start or not any(find_headings(f"\n\n{chunk.text[:start]}\n\n")):
             return chunk.heading
         id = chunk.document_id
         if id not in self._outlines:
@@ -241,15 +246,6 @@ def _on_page(
     if judgement.nearest is None:
         return ()
     return _moved(spans, chunks[judgement.nearest.passage].start)
-
-
-def _names_of_context(context: Context) -> Iterator[str]:
-    """The names of a context, which tell a name from a word."""
-    for entity in context.entities:
-        yield entity.name
-    for relation in context.relations:
-        yield relation.source
-        yield relation.target
 
 
 def _with_boxes(view: StoreView, citations: Collection[Citation]) -> tuple[Citation, ...]:
@@ -284,8 +280,6 @@ def _fact_chunks(
 
 def _with_documents(view: StoreView, context: Context, chunks: Mapping[str, Chunk]) -> Context:
     """The context, with the documents of further chunks described, too."""
-    if not chunks:
-        return context
     described = with_documents(view, replace(context, chunks=tuple(chunks.values())))
     return replace(
         context,

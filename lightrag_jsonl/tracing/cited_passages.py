@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from lightrag_jsonl.core.answers import Span
 from lightrag_jsonl.core.headings import find_headings
 from lightrag_jsonl.text.cjk import simplified
 from lightrag_jsonl.text.names import nfkc_casefold
@@ -77,7 +76,8 @@ class _ReadText:
             place = bisect_right(headings, end - 1) - 1
             is_heading = place >= 0 and start <= headings[place] < end
             is_heading = is_heading or _stands_alone(text, start, end)
-            sentences.append(PassageSentence(start, end, claim_stems(text[start:end]), is_heading))
+            stems = claim_stems(text[start:end])
+            sentences.append(PassageSentence(start, end, stems, is_heading))
         return tuple(sentences)
 
     @cached_property
@@ -103,9 +103,13 @@ _text_of_passage = lru_cache(400)(_ReadText)  # a passage is often cited several
 def _stands_alone(text: str, start: int, end: int) -> bool:
     """Whether a sentence is a short line between blank lines, without a full stop: a heading."""
     line = text[start:end]
-    if len(line) > _LONGEST_HEADING or line[-1] in '.。!！?？…”"」）)：:;；|' or line[0] in "-*|•·":
+    ends_otherwise = line[-1] in '.。!！?？…”"」）)：:;；|'
+    is_item = line[0] in "-*|•·"
+    if len(line) > _LONGEST_HEADING or ends_otherwise or is_item:
         return False
-    return text[:start].rstrip(" ").endswith("\n\n") and text[end:].lstrip(" ").startswith("\n")
+    before = text[:start].rstrip(" ")
+    after = text[end:].lstrip(" ")
+    return before.endswith("\n\n") and after.startswith("\n")
 
 
 class CitedPassages:
@@ -113,10 +117,11 @@ class CitedPassages:
 
     def __init__(self, passages: tuple[JudgedPassage, ...]) -> None:
         self.backgrounds = [passage.background for passage in passages]
-        self._texts = [_text_of_passage(passage.text) for passage in passages]
+        self.texts = [_text_of_passage(passage.text) for passage in passages]
         self._asides = [_text_of_passage(text) for text in dict.fromkeys(self.backgrounds)]
+        self._all_texts = [*self.texts, *self._asides]
         self._counts: Counter[str] = Counter()
-        for text in self._texts:
+        for text in self.texts:
             self._counts.update(text.counts)
 
     def window(self, claim: str) -> "Window | None":
@@ -127,7 +132,7 @@ class CitedPassages:
         for bound, number in sorted(self._bounds(weights)):
             if len(best) == BEST and best[-1][0] <= bound:
                 break  # no further text has a better sentence
-            for place, sentence in enumerate(self._texts[number].sentences):
+            for place, sentence in enumerate(self.texts[number].sentences):
                 shared = sentence.stems & terms
                 if shared and not sentence.is_heading:
                     score = math.fsum([weights[term] for term in shared])
@@ -135,7 +140,8 @@ class CitedPassages:
             best = sorted(best)[:BEST]
         if not best:
             return None
-        return Window(self, [(number, place) for _, number, place in best], terms)
+        places = [(number, place) for _, number, place in best]
+        return Window(self, places, terms)
 
     def _weights(self, terms: frozenset[str]) -> dict[str, float]:
         """The weight of each term that stands in a text: rare ones weigh more."""
@@ -145,28 +151,21 @@ class CitedPassages:
 
     def _bounds(self, weights: dict[str, float]) -> Iterator[tuple[float, int]]:
         """What a sentence of each text can score at most, negated; only of texts with a term."""
-        for number, text in enumerate(self._texts):
+        for number, text in enumerate(self.texts):
             shared = [weight for term, weight in weights.items() if term in text.counts]
             if shared:
                 yield -math.fsum(shared), number
 
-    def sentences(self, number: int) -> tuple[PassageSentence, ...]:
-        """The sentences of a passage."""
-        return self._texts[number].sentences
-
-    def text(self, number: int) -> str:
-        """The text of a passage."""
-        return self._texts[number].text
-
     @cached_property
     def stems(self) -> frozenset[str]:
         """The stems of content of all passages and of what stands beside them."""
-        return frozenset(self._counts).union(*[aside.counts for aside in self._asides])
+        stems_beside = [aside.counts for aside in self._asides]
+        return frozenset(self._counts).union(*stems_beside)
 
     @cached_property
     def whole(self) -> str:
         """All passages and what stands beside them."""
-        return "\n".join([text.text for text in (*self._texts, *self._asides)])
+        return "\n".join([text.text for text in self._all_texts])
 
     @cached_property
     def simplified(self) -> str:
@@ -176,22 +175,23 @@ class CitedPassages:
     @cached_property
     def initials(self) -> str:
         """The first letters of the capitalized words."""
-        return "\n".join([text.initials for text in (*self._texts, *self._asides)])
+        return "\n".join([text.initials for text in self._all_texts])
 
     @cached_property
     def letters(self) -> str:
         """Letters and digits alone."""
-        return "\n".join([text.letters for text in (*self._texts, *self._asides)])
+        return "\n".join([text.letters for text in self._all_texts])
 
     @cached_property
     def values(self) -> list[ClaimFact]:
         """All numbers and dates."""
-        return [value for text in (*self._texts, *self._asides) for value in text.values]
+        return [value for text in self._all_texts for value in text.values]
 
     @cached_property
     def capitalized_words(self) -> frozenset[str]:
         """The words that stand with a capital inside sentences, in lower case."""
-        return frozenset[str]().union(*[text.capitalized_words for text in self._texts])
+        words_by_text = [text.capitalized_words for text in self.texts]
+        return frozenset[str]().union(*words_by_text)
 
 
 read_passages = lru_cache(32)(CitedPassages)  # the claims of an answer have the same passages
@@ -205,32 +205,29 @@ class Window:
     ) -> None:
         self.passages = passages
         number, place = best[0]
-        nearest = passages.sentences(number)[place]
+        nearest = passages.texts[number].sentences[place]
         self.place = Place(passage=number, start=nearest.start, end=nearest.end)
         self.is_near = len(nearest.stems & terms) >= _NEAR * len(terms)
-        self.best = [
-            passages.text(number)[slice(*self._span(number, place))] for number, place in best
-        ]
-        self.alike = [
-            text
-            for text, (number, place) in zip(self.best, best, strict=True)
-            if len(passages.sentences(number)[place].stems & terms) >= _ALIKE * len(terms)
-        ]
+        self.best = [self._sentence(number, place) for number, place in best]
+        self.alike: list[str] = []
+        for number, place in best:
+            shared = passages.texts[number].sentences[place].stems & terms
+            if len(shared) >= _ALIKE * len(terms):
+                self.alike.append(self._sentence(number, place))
         self.nearest = self.best[0]
         neighbours: dict[tuple[int, int], None] = {}
         for number, place in sorted(best):
-            last = len(passages.sentences(number)) - 1
+            last = len(passages.texts[number].sentences) - 1
             for neighbour in range(max(place - 1, 0), min(place + 1, last) + 1):
                 neighbours[number, neighbour] = None
-        self.sentences = [
-            passages.text(number)[slice(*self._span(number, place))] for number, place in neighbours
-        ]
+        self.sentences = [self._sentence(number, place) for number, place in neighbours]
         backgrounds = [passages.backgrounds[number] for number, _ in neighbours]
         self.background = "\n".join(dict.fromkeys(backgrounds))
 
-    def _span(self, number: int, place: int) -> Span:
-        sentence = self.passages.sentences(number)[place]
-        return sentence.start, sentence.end
+    def _sentence(self, number: int, place: int) -> str:
+        text = self.passages.texts[number]
+        sentence = text.sentences[place]
+        return text.text[sentence.start : sentence.end]
 
     @property
     def text(self) -> str:
@@ -240,4 +237,7 @@ class Window:
     @cached_property
     def values(self) -> list[ClaimFact]:
         """The numbers and dates near the claim."""
-        return [value for part in (*self.sentences, self.background) for value in value_facts(part)]
+        values: list[ClaimFact] = []
+        for part in (*self.sentences, self.background):
+            values += value_facts(part)
+        return values

@@ -8,7 +8,7 @@ import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from lightrag_jsonl.core.answers import Span, Verdict
 from lightrag_jsonl.core.languages import written_in
@@ -50,7 +50,6 @@ class Reason(Struct, frozen=True, kw_only=True):
     nearest sentence, that differ. One that does not decide only asks to compare.
     """
 
-    kind: str
     text: str
     differing: Span | None = None
     instead: Span | None = None
@@ -58,42 +57,20 @@ class Reason(Struct, frozen=True, kw_only=True):
 
 
 class ClaimJudgement(Struct, frozen=True, kw_only=True):
-    """What words tell of a claim: its nearest sentence, if one shares a word, the window of sentences
-    that were looked at, and the reasons to mark the claim.
+    """What words tell of a claim: its nearest sentence, if one shares a word, and the window of sentences
+    that were looked at.
+
+    The verdict is "missing", "compare" or "nearest": words never tell that a sentence supports a claim. With it
+    come its reasons in words, the `differing` characters of the claim, and those of the passage of the nearest
+    sentence that stand there `instead`.
     """
 
     nearest: Place | None = None
     window: str = ""
-    reasons: tuple[Reason, ...] = ()
-
-    @property
-    def verdict(self) -> Verdict:
-        """ "missing", "compare" or "nearest": words never tell that a sentence supports a claim."""
-        if any(reason.decides for reason in self.reasons):
-            return "missing"
-        return "compare" if self.reasons else "nearest"
-
-    @property
-    def reason(self) -> str:
-        """The reasons of the verdict in words."""
-        texts = [reason.text for reason in self._own_reasons]
-        return ("；" if has_cjk("".join(texts)) else "; ").join(texts)
-
-    @property
-    def differing(self) -> tuple[Span, ...]:
-        """The characters of the claim that differ."""
-        return tuple([reason.differing for reason in self._own_reasons if reason.differing])
-
-    @property
-    def instead(self) -> tuple[Span, ...]:
-        """The characters of the passage of the nearest sentence that stand there instead."""
-        spans = [reason.instead for reason in self._own_reasons if reason.instead]
-        return tuple(dict.fromkeys(spans))
-
-    @property
-    def _own_reasons(self) -> list[Reason]:
-        decides = self.verdict == "missing"
-        return [reason for reason in self.reasons if reason.decides == decides]
+    verdict: Verdict = "nearest"
+    reason: str = ""
+    differing: tuple[Span, ...] = ()
+    instead: tuple[Span, ...] = ()
 
 
 def judge_claim(
@@ -111,11 +88,25 @@ def judge_claim(
     all_passages = read_passages(tuple(passages))
     window = all_passages.window(claim)
     if window is None:
-        return ClaimJudgement(reasons=tuple(_reasons_of_strangers(claim, all_passages)))
+        return _judged(_reasons_of_strangers(claim, all_passages))
+    judgement = _judged(_reasons(claim, window, known_words))
+    return structs.replace(judgement, nearest=window.place, window=window.text)
+
+
+def _judged(reasons: Iterable[Reason]) -> ClaimJudgement:
+    """The judgement for some reasons; of several, those that decide."""
+    all_reasons = list(reasons)
+    deciding = [reason for reason in all_reasons if reason.decides]
+    verdict: Verdict = "compare" if all_reasons else "nearest"
+    own_reasons = deciding or all_reasons
+    texts = [reason.text for reason in own_reasons]
+    joint = "；" if has_cjk("".join(texts)) else "; "
+    instead = [reason.instead for reason in own_reasons if reason.instead]
     return ClaimJudgement(
-        nearest=window.place,
-        window=window.text,
-        reasons=tuple(_reasons(claim, window, known_words)),
+        verdict="missing" if deciding else verdict,
+        reason=joint.join(texts),
+        differing=tuple([reason.differing for reason in own_reasons if reason.differing]),
+        instead=tuple(dict.fromkeys(instead)),
     )
 
 
@@ -129,7 +120,8 @@ def _copied_place(claim: str, passages: Sequence[JudgedPassage]) -> Place | None
     quoted = claim.strip().strip(_QUOTATION_MARKS).rstrip(_FULL_STOPS)
     if len(quoted) < _SHORTEST_COPY:
         return None
-    pattern = re.compile(r"\s+".join(map(re.escape, quoted.split())))
+    quoted_words = [re.escape(word) for word in quoted.split()]
+    pattern = re.compile(r"\s+".join(quoted_words))
     for number, passage in enumerate(passages):
         match = pattern.search(passage.text)
         if match is not None:
@@ -145,8 +137,10 @@ def _whole_sentences(text: str, start: int, end: int) -> Span:
     before = text[:start].rstrip(" ")
     if not before or before[-1] in _CLAUSE_BORDERS:
         return start, end
-    around = [span for span in sentence_spans(text) if span[0] < end and start < span[1]]
-    return min(start, around[0][0]), max(end, around[-1][1])
+    around = [(first, last) for first, last in sentence_spans(text) if first < end and start < last]
+    first_start = around[0][0]
+    last_end = around[-1][1]
+    return min(start, first_start), max(end, last_end)
 
 
 def _reasons_of_strangers(claim: str, passages: CitedPassages) -> Iterator[Reason]:
@@ -158,13 +152,13 @@ def _reasons_of_strangers(claim: str, passages: CitedPassages) -> Iterator[Reaso
         if not _stands_among(fact, passages.values) and not _is_countable(fact):
             yield _lacking(claim, fact, "lacks")
     names_a_title = claim_stems(claim) & claim_stems("\n".join(passages.backgrounds))
-    if not names_a_title and written_in(claim, "en") == written_in(passages.whole, "en"):
-        yield Reason(kind="nothing", text=_words_for(claim)["nothing"], decides=False)
+    is_same_language = written_in(claim, "en") == written_in(passages.whole, "en")
+    if is_same_language and not names_a_title:
+        yield Reason(text=_words_for(claim)["nothing"], decides=False)
 
 
 def _lacking(claim: str, fact: ClaimFact, word: str) -> Reason:
     return Reason(
-        kind=fact.kind,
         text=_words_for(claim)[word].format(fact.text),
         differing=(fact.start, fact.end),
     )
@@ -193,7 +187,6 @@ def _value_reasons(claim: str, window: Window) -> Iterator[Reason]:
         if counterpart is not None:
             start = window.place.start
             yield Reason(
-                kind=fact.kind,
                 text=_words_for(claim)["says"].format(counterpart.text, fact.text),
                 differing=(fact.start, fact.end),
                 instead=(start + counterpart.start, start + counterpart.end),
@@ -233,9 +226,8 @@ def _same_number(fact: ClaimFact, source_fact: ClaimFact, values: Sequence[Claim
         return fact.plain in source_fact.date and fact.plain > 0
     if fact.measure and source_fact.measure and fact.measure != source_fact.measure:
         return False
-    if fact.measure == source_fact.measure and _equal(
-        fact.number, source_fact.number, fact, source_fact
-    ):
+    is_equal = _equal(fact.number, source_fact.number, fact, source_fact)
+    if is_equal and fact.measure == source_fact.measure:
         return True
     is_open = not (fact.measure and source_fact.measure)
     return is_open and _equal(fact.plain, source_fact.plain, fact, source_fact)
@@ -243,7 +235,8 @@ def _same_number(fact: ClaimFact, source_fact: ClaimFact, values: Sequence[Claim
 
 def _equal(number: float, source_number: float, fact: ClaimFact, source: ClaimFact) -> bool:
     if fact.is_rounded or source.is_rounded:
-        return abs(number - source_number) <= max(_PRECISION * abs(source_number), _EXACT)
+        tolerance = max(_PRECISION * abs(source_number), _EXACT)
+        return abs(number - source_number) <= tolerance
     return math.isclose(number, source_number, rel_tol=_EXACT, abs_tol=_EXACT)
 
 
@@ -268,7 +261,8 @@ def _same_date(fact: ClaimFact, source_fact: ClaimFact, values: Sequence[ClaimFa
 
 def _quotation_reasons(claim: str, passages: CitedPassages) -> Iterator[Reason]:
     for fact in quotation_facts(claim):
-        pieces = [letters_and_digits(piece) for piece in fact.text.replace("...", "…").split("…")]
+        quoted_pieces = fact.text.replace("...", "…").split("…")
+        pieces = [letters_and_digits(piece) for piece in quoted_pieces]
         if not all(piece in passages.letters for piece in pieces):
             yield _lacking(claim, fact, "quotation")
 
@@ -291,7 +285,6 @@ def _name_reasons(
         missing = _missing_part(fact.text, passages)
         if missing:
             yield Reason(
-                kind="name",
                 text=_words_for(claim)["name"].format(missing),
                 differing=(fact.start, fact.end),
             )
@@ -301,7 +294,8 @@ def _missing_part(name: str, passages: CitedPassages) -> str:
     """The part of a name that passages do not have, also not in a short form; "" if there is none."""
     if has_cjk(name):
         return "" if simplified(name) in passages.simplified else name
-    parts = [part for part in name.replace("-", " ").split() if part[:1].isupper()]
+    words = name.replace("-", " ").split()
+    parts = [word for word in words if word[:1].isupper()]
     missing = [part for part in parts if not _stands(part, passages)]
     if not missing or _is_part_of_name(parts, missing, passages) or _is_acronym(name, passages):
         return ""
@@ -312,11 +306,13 @@ def _stands(part: str, passages: CitedPassages) -> bool:
     """Whether the words of a part of a name stand in passages, or a form of them: Polish, Poland."""
     stems = passages.stems
     if part.endswith(".") or len(part) == 1:  # an initial
-        return any(word.startswith(part[0].lower()) for word in stems)
+        initial = part[0].lower()
+        return any(word.startswith(initial) for word in stems)
     for term in search_terms(part):
         if stem(term) in stems or term in GRAMMAR_WORDS:
             continue
-        has_form = any(word[:4] == term[:4] and abs(len(word) - len(term)) < 5 for word in stems)
+        kindred = (word for word in stems if word[:4] == term[:4])
+        has_form = any(abs(len(word) - len(term)) < 5 for word in kindred)
         if len(term) < 5 or not has_form:
             return False
     return True
@@ -358,7 +354,6 @@ def _polarity_reasons(claim: str, window: Window) -> Iterator[Reason]:
     for negation in claimed.operators:
         if negation.words and any(negation.words <= sentence for sentence in affirmed):
             yield Reason(
-                kind="polarity",
                 text=_words_for(claim)["affirms"].format(negation.text),
                 differing=(negation.start, negation.end),
             )
@@ -381,7 +376,6 @@ def _lost_operators(
             continue  # it is said of something else, or elsewhere without it
         start = window.place.start
         yield Reason(
-            kind="polarity" if decides else "hedge",
             text=_words_for(claim)["denies"].format(operator.text),
             instead=(start + operator.start, start + operator.end),
             decides=decides,
@@ -395,7 +389,6 @@ def _strength_reasons(claim: str, window: Window) -> Iterator[Reason]:
         if claimed and not any(words_of(sentence, group) for sentence in window.best):
             start, end, word = claimed[0]
             yield Reason(
-                kind="strength",
                 text=_words_for(claim)["strong"].format(word),
                 differing=(start, end),
                 decides=False,

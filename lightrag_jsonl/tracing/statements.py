@@ -78,7 +78,8 @@ def citing_claims(text: str) -> list[CitingClaim]:
             start, end = _cited_sentence(text, spans, marker)
             claim_start = max(start, marker_end)
             claim_end = marker.start
-            if _term_count(text[claim_start:claim_end]) < _ENOUGH_TERMS:
+            terms = _content_terms(without_citations(text[claim_start:claim_end]))
+            if len({*terms}) < _ENOUGH_TERMS:
                 claim_start = start
                 claim_end = end
             claim_start, claim_end = _trimmed(text, claim_start, claim_end)
@@ -87,9 +88,9 @@ def citing_claims(text: str) -> list[CitingClaim]:
     return claims
 
 
-def _term_count(text: str) -> int:
-    terms = search_terms(without_citations(text))
-    return len(frozenset([term for term in terms if not is_grammatical(term)]))
+def _content_terms(text: str) -> list[str]:
+    """The search terms of a text that are no words of grammar."""
+    return [term for term in search_terms(text) if not is_grammatical(term)]
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
@@ -149,7 +150,7 @@ def _is_statement(sentence: str) -> bool:
         return False
     if OFFERS.search(statement) or SOURCES_AS_SUBJECT.search(statement):
         return False
-    terms = [term for term in search_terms(statement) if not is_grammatical(term)]
+    terms = _content_terms(statement)
     has_name_or_number = re.search(r"\d|\s[A-Z]\w", statement) is not None  # "He died in 1850."
     least = _LEAST_TERMS - has_name_or_number
     return len(terms) >= least and not _is_headline(statement)

@@ -129,8 +129,8 @@ def reversed_ranking(patch: pytest.MonkeyPatch) -> None:
     """The lowest scores come first."""
     ranked = Hits.ranked
 
-    def lowest_first(ids: Ids, scores: Floats, limit: int | None = None, why: str = "") -> Hits:
-        return ranked(ids, -scores, limit, why)
+    def lowest_first(ids: Ids, scores: Floats, why: str = "") -> Hits:
+        return ranked(ids, -scores, why)
 
     patch.setattr(Hits, "ranked", lowest_first)
 
