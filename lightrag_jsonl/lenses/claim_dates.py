@@ -45,11 +45,9 @@ class ClaimDates(Lens):
         """The result with the dates; that of a document only where lines of one description have different
         dates.
         """
-        facts = result.facts
         snapshot = task.snapshot if task.part is None else task.part.snapshot
-        if not (len(facts.entities) or len(facts.relations)) or not snapshot.has_dates():
-            return None
-        return _dated(snapshot, result)
+        has_facts = len(result.facts.entities) or len(result.facts.relations)
+        return _dated(snapshot, result) if has_facts and snapshot.has_dates() else None
 
 
 def _dated(snapshot: Snapshot, result: SearchResult) -> SearchResult | None:

@@ -38,7 +38,7 @@ from lightrag_jsonl.retrieval.hits import (
 )
 from lightrag_jsonl.retrieval.pagerank import chunk_relevance, walk_around
 from lightrag_jsonl.retrieval.passages import Passages, arrange_passages
-from lightrag_jsonl.retrieval.question_names import alias_pairs, question_names
+from lightrag_jsonl.retrieval.question_names import QuestionNames, alias_pairs, question_names
 from lightrag_jsonl.retrieval.scope import may_answer
 from lightrag_jsonl.retrieval.task import TIES, SearchResult, SearchTask, Seeds, Subgraph
 from lightrag_jsonl.storage.graph_index import distinct_rows, is_among
@@ -94,11 +94,13 @@ def find_seeds(task: SearchTask) -> Seeds:
     (dense,) = nearest(task, "chunk", question, limit=limit, reasons=["near the question"])
     lexical = lexical_hits(task, limit) if task.param.lexical else NO_HITS
     chunks = fuse([lexical, dense])
-    entities, named = find_entities(task, chunks)
+    names = question_names(task) if task.query.low else QuestionNames({}, {})
+    entities, named = find_entities(task, names, chunks)
     relations, nearest_relation = find_relations(task, chunks)
     return Seeds(
         entities=entities,
         named=named,
+        spellings=tuple(names.spellings.values()),
         relations=relations,
         nearest_relation=nearest_relation,
         dense=dense,
@@ -106,14 +108,15 @@ def find_seeds(task: SearchTask) -> Seeds:
     )
 
 
-def find_entities(task: SearchTask, chunks: Hits) -> tuple[Hits, dict[int, float]]:
+def find_entities(
+    task: SearchTask, names: QuestionNames, chunks: Hits
+) -> tuple[Hits, dict[int, float]]:
     """Entities by name and by vector: the best of each keyword, then the second of each keyword, and
     so on; without any, the names in the `chunks` near the question. And the entities that the question
     names, each with the likeness of the names.
     """
     if not task.query.low:
         return NO_HITS, {}
-    names = question_names(task)
     likeness_by_row = dict.fromkeys(names.spellings, 1.0)
     hits_by_name = [_hits_by_name(names.spellings)]
     hits_by_vector = nearest(

@@ -144,18 +144,15 @@ def may_answer(task: SearchTask, seeds: Seeds) -> bool:
         return not is_small_talk(query.question)
     if seeds.dense.scores[0] >= query.likeness_floor or asks_about_everything(query.question):
         return True
+    if not all(map(str.islower, seeds.spellings)):  # words in small letters are no names
+        return True
     if task.snapshot.entity_ids({name_key(keyword) for keyword in query.low}):
         return True
-    if any(_part_counts(task, part_terms(query.question)).values()):
+    _, part_counts = task.snapshot.term_counts(part_terms(query.question))
+    if any(part_counts.values()) or _words_occur(task, content):
         return True
-    # to look for names takes longer than all before
-    return _words_occur(task, content) or _names_entity(task)
-
-
-def _names_entity(task: SearchTask) -> bool:
-    """Whether the name of an entity stands in the question; words in small letters are no names."""
-    spellings = question_names(task).spellings.values()
-    return not all(spelling.islower() for spelling in spellings)
+    # the names come last: to look for them takes longer than all before
+    return not all(map(str.islower, question_names(task).spellings.values()))
 
 
 class TitleMemory:

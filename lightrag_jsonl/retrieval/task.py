@@ -117,12 +117,14 @@ class SearchTask(Struct, frozen=True, kw_only=True):
 class Seeds(Struct, frozen=True, kw_only=True):
     """First hits, best first; `dense` and `lexical` are the chunks that the question's text found.
 
-    `named` maps entities that the question clearly names to the likeness of the names.
+    `named` maps entities that the question clearly names to the likeness of the names; `spellings` are their names
+    in the question, looked for if there are keywords.
     `nearest_relation` matches the whole question best, if relations were searched.
     """
 
     entities: Hits = NO_HITS
     named: Mapping[int, float] = field(default_factory=dict)
+    spellings: tuple[str, ...] = ()
     relations: Hits = NO_HITS
     nearest_relation: Hits = NO_HITS
     dense: Hits = NO_HITS
