@@ -3,11 +3,13 @@
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import msgspec
+from msgspec import structs
 
 from lightrag_jsonl.core.errors import PromptError
 from lightrag_jsonl.core.types import Json, Message, ResponseType
@@ -178,7 +180,8 @@ def read_prompt(path: Path) -> Prompt:
     """The prompt of a Markdown file with YAML front matter, not yet checked.
 
     `PromptError` for a file in another form. Only `# system` and `# user` begin a part; further
-    headings belong to the part around. An unchanged file is parsed once.
+    headings belong to the part around. An unchanged file is parsed once, and each prompt can be changed
+    without the others.
     """
     if path.exists() and not path.is_file():  # a pipe would be read for ever
         raise PromptError(f"{path}: is not a regular file")
@@ -186,7 +189,8 @@ def read_prompt(path: Path) -> Prompt:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, ValueError) as error:
         raise PromptError(f"{path}: cannot be read: {error}") from error
-    return _parsed_prompt(text, str(path))
+    prompt = _parsed_prompt(text, str(path))
+    return structs.replace(prompt, terms=deepcopy(prompt.terms), schema=deepcopy(prompt.schema))
 
 
 @lru_cache(256)

@@ -109,7 +109,7 @@ def test_a_new_function_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     own_targets = [
         target
         for target in function_targets(module)
-        if target.name in ("text.strings.counted_pairs", "core.text.never_ends")
+        if target.name in ("text.strings.counted_pairs", "text.strings.never_ends")
     ]
     problems = growing(own_targets, {"looped 'a'": FEW["looped 'a'"]})
     assert [problem.partition(":")[0] for problem in problems] == [

@@ -347,13 +347,24 @@ def test_a_pipe_is_no_prompt(tmp_path):
         PromptManager.load(tmp_path)
 
 
-def test_a_file_is_parsed_again_only_when_its_text_has_changed(tmp_path: Path) -> None:
+def test_a_file_is_read_anew_when_its_text_has_changed(tmp_path: Path) -> None:
     """Whatever its time of change says: what was edited meanwhile is read."""
     path = tmp_path / "ask.md"
     path.write_text("---\nrevision: 1\n---\n# user\nWhat is 水?\n", encoding="utf-8")
-    first = read_prompt(path)
-    assert read_prompt(path) is first and first.template == "What is 水?"
+    assert read_prompt(path).template == "What is 水?"
     times = path.stat()
     path.write_text("---\nrevision: 1\n---\n# user\nWhat is 火?\n", encoding="utf-8")
     os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
     assert read_prompt(path).template == "What is 火?"
+
+
+def test_a_changed_prompt_is_that_of_one_set_only() -> None:
+    """Also inside its schema and its terms."""
+    prompt = PromptManager.load("en").prompt("extract-graph")
+    prompt.revision = "next"
+    assert prompt.schema and prompt.terms
+    prompt.schema["title"] = "own"
+    prompt.terms["date"] = "1902"
+    again = PromptManager.load("en").prompt("extract-graph")
+    assert again.revision != "next" and again.schema and "title" not in again.schema
+    assert again.terms and again.terms["date"] == ""
