@@ -1,4 +1,4 @@
-"""Calls of users' own parts: errors and results are checked, and errors name the part."""
+"""Calls of users' own parts: errors and results are checked, errors name the part; and an embedder around another."""
 
 import logging
 import math

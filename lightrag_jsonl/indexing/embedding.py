@@ -159,7 +159,6 @@ def _may_be_for_size(error: EmbeddingError, texts: Sequence[str]) -> bool:
 
 TextsByKind: TypeAlias = Mapping[Kind, Mapping[int, str]]  # by row id
 Digests: TypeAlias = dict[int, tuple[bytes, str]]  # by row id, with the part that is embedded
-RowVectors: TypeAlias = dict[int, tuple[bytes, Vectors]]  # by row id, with the digest of the text
 
 SAMPLE_SETTING = "embedder_sample"  # the vector of a sample text, in base64; "" if there is none
 AT_ONCE = 512  # texts that are embedded, and vectors that are moved

@@ -284,7 +284,7 @@ def with_extractions(
 # ── the queue ─────────────────────────────────────────────────────────────────
 
 AHEAD = 512  # chunks that are being read beside those of the next group
-# Chunks that are committed together, at least: the first time so many, then as many as were committed
+# Chunks that are committed together, at least: the first time so many, then as many as were taken
 # before, up to a limit. Small groups write the rows of frequent names again and again.
 FIRST_GROUP = 128
 LARGEST_GROUP = 1_024

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import fields, replace
 from functools import cached_property
 from pathlib import Path, PurePath, PurePosixPath
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.index_reports import FileNote, InsertReport, SkippedFile
@@ -28,11 +28,13 @@ from lightrag_jsonl.readers.formats import (
 from lightrag_jsonl.readers.limits import FileLimits
 from lightrag_jsonl.readers.old_office import OLD_FORMATS, office_program, why_not_converted
 from lightrag_jsonl.readers.process import ReadingProcess
-from lightrag_jsonl.storage.rows import PendingDocument
-from lightrag_jsonl.storage.store import Store
 from lightrag_jsonl.text.numbers import natural_order
 from lightrag_jsonl.text.patterns import pattern_of
 from lightrag_jsonl.text.strings import digest, sanitize
+
+if TYPE_CHECKING:
+    from lightrag_jsonl.storage.rows import PendingDocument
+    from lightrag_jsonl.storage.store import Store
 
 Given: TypeAlias = str | Path | Document
 UnreadSource: TypeAlias = Failure | FileNote | SkippedFile
@@ -427,14 +429,14 @@ class WaitingFiles:
     which it took something; the others wait on. `unread` says what could not be read.
     """
 
-    def __init__(self, store: Store, *, accepted: Callable[[], int], sees: bool) -> None:
+    def __init__(self, store: "Store", *, accepted: Callable[[], int], sees: bool) -> None:
         self._accepted = accepted
         self.read_rows: list[int] = []
         self.unread: list[UnreadSource] = []
         self._store = store
         self._sees = sees
 
-    def read_in(self, waiting: Iterable[PendingDocument]) -> Iterator[PendingDocument]:
+    def read_in(self, waiting: "Iterable[PendingDocument]") -> "Iterator[PendingDocument]":
         """The waiting documents, with the documents of a file in place of the file."""
         with ReadingProcess(sees=self._sees) as reading:
             for pending in waiting:
@@ -444,8 +446,8 @@ class WaitingFiles:
                     yield pending
 
     def _documents_of(
-        self, pending: PendingDocument, reading: ReadingProcess
-    ) -> Iterator[PendingDocument]:
+        self, pending: "PendingDocument", reading: ReadingProcess
+    ) -> "Iterator[PendingDocument]":
         """The documents in a file, with what was given with it; a line of a `.jsonl` file keeps its
         own id.
         """

@@ -341,6 +341,7 @@ class GraphMerger:
         return {
             id: min(times[chunk_id] for chunk_id in chunk_ids)
             for id, chunk_ids in chunk_ids_by_row.items()
+            if chunk_ids  # none of a row that this change makes
         }
 
 

@@ -1,4 +1,8 @@
-"""Finds JSON in a model's text: an object, perhaps cut or broken, or the single value of a reply."""
+"""Finds JSON in a model's text: an object, perhaps cut or broken, or the single value of a reply.
+
+Commands of LaTeX and paths of Windows keep their backslashes: a tab and "heta" are `\\theta`, a line end in
+"C:", "ew" is `C:\\new`, and a backspace always a `\\b`.
+"""
 
 import contextlib
 import json

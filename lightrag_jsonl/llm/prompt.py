@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import msgspec
-from msgspec import structs
 
 from lightrag_jsonl.core.errors import PromptError
 from lightrag_jsonl.core.types import Json, Message, ResponseType
@@ -189,12 +188,13 @@ def read_prompt(path: Path) -> Prompt:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, ValueError) as error:
         raise PromptError(f"{path}: cannot be read: {error}") from error
-    prompt = _parsed_prompt(text, str(path))
-    return structs.replace(prompt, terms=deepcopy(prompt.terms), schema=deepcopy(prompt.schema))
+    settings = _parsed_settings(text, str(path))
+    return make_prompt(deepcopy(settings), str(path))
 
 
 @lru_cache(256)
-def _parsed_prompt(text: str, origin: str) -> Prompt:
+def _parsed_settings(text: str, origin: str) -> dict[str, Any]:
+    """The front matter and the parts of a file, as settings of a prompt."""
     import yaml
 
     file = _PROMPT_FILE.match(text + "\n")
@@ -216,7 +216,7 @@ def _parsed_prompt(text: str, origin: str) -> Prompt:
             "these belongs to no part"
         )
     texts = [text.strip() for text in parts[1::2]]
-    return make_prompt({**settings, "prompt": texts.pop(), "system": "".join(texts)}, origin)
+    return {**settings, "prompt": texts.pop(), "system": "".join(texts)}
 
 
 # ── templates ───────────────────────────────────────────────────────────────────

@@ -302,7 +302,7 @@ def _relation_edges(task: SearchTask, entities: Ids, core: Ids, subgraph: Subgra
     return edges
 
 
-# ── the walk ──────────────────────────────────────────────────────────────────
+# ── the whole step ────────────────────────────────────────────────────────────
 
 # The probability of following an edge; else the walker starts again. `benchmarks.crossvalidation`
 # chooses 0.7 among 0.6 to 0.8 in four of five folds; frozen questions: passages -12.5 without a walk.

@@ -151,8 +151,9 @@ def may_answer(task: SearchTask, seeds: Seeds) -> bool:
     _, part_counts = task.snapshot.term_counts(part_terms(query.question))
     if any(part_counts.values()) or _words_occur(task, content):
         return True
-    # the names come last: to look for them takes longer than all before
-    return not all(map(str.islower, question_names(task).spellings.values()))
+    # names of a question without keywords last, since to look for them takes longer than all before
+    spellings = {} if query.low else question_names(task).spellings
+    return not all(map(str.islower, spellings.values()))
 
 
 class TitleMemory:

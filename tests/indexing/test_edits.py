@@ -4,8 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from lightrag_jsonl import AsyncLightRAG, ConfigError, Document, NotFoundError
-from tests.kit import entity, index, problems, relation, view
+from lightrag_jsonl import (
+    AsyncLightRAG,
+    ConfigError,
+    Document,
+    IndexOptions,
+    LLMError,
+    NotFoundError,
+)
+from lightrag_jsonl.testing import Request, ScriptedLLM
+from tests.kit import entity, index, jsonl, problems, relation, view
 
 TEXT = "Ann met Bob. Bob knows Cid."
 RECORDS = [
@@ -147,3 +155,25 @@ async def test_impossible_edits_are_refused_and_leave_nothing(tmp_path: Path) ->
             with pytest.raises(ConfigError, match="weight"):
                 await edits.edit_relation("Ann", "Bob", weight=weight, by="Eve")
         assert [one.id for one in await rag.documents()] == ["d1"]
+
+
+async def test_an_edit_is_replaced_while_a_document_is_read_to_its_end(tmp_path: Path) -> None:
+    """The deleted place comes back, though its passage is joined anew to the longer name."""
+    is_ill = True
+
+    def read(request: Request) -> str | LLMError:
+        if "Elizabeth Bennet came" in request.text:
+            return LLMError("ill") if is_ill else jsonl(entity("Elizabeth Bennet"))
+        if "Bennet lived" in request.text:
+            return jsonl(entity("Bennet"), entity("Xandria", kind="place"))
+        return jsonl(entity("Other Man"))
+
+    novel = Document("Elizabeth Bennet came to the town.\fBennet lived in Xandria.", id="novel")
+    options = IndexOptions(max_gleanings=0)
+    async with index(tmp_path, ScriptedLLM(read), options=options) as rag:
+        await rag.insert(novel)
+        edit = await rag.entities.delete("Xandria", by="Ann")
+        is_ill = False
+        report = await rag.insert([Document("Other Man wrote.", id=edit), novel])
+        assert set(report.documents) == {edit, "novel"} and not report.failures
+        assert "Xandria" in {listed.name for listed in await rag.entities.list()}

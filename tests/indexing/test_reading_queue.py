@@ -72,7 +72,7 @@ async def test_groups_do_not_depend_on_the_time_that_reading_takes(order: list[i
     ]
 
 
-async def test_groups_grow_with_what_was_committed() -> None:
+async def test_groups_grow_with_what_was_taken() -> None:
     """Each group has as many chunks as all before it, up to a limit, so that there are few commits."""
     documents = 4 * LARGEST_GROUP // CHUNKS
 

@@ -359,12 +359,14 @@ def test_a_file_is_read_anew_when_its_text_has_changed(tmp_path: Path) -> None:
 
 
 def test_a_changed_prompt_is_that_of_one_set_only() -> None:
-    """Also inside its schema and its terms."""
+    """Also inside its schema, its terms and its lists."""
     prompt = PromptManager.load("en").prompt("extract-graph")
     prompt.revision = "next"
     assert prompt.schema and prompt.terms
     prompt.schema["title"] = "own"
     prompt.terms["date"] = "1902"
+    assert isinstance(prompt.declared_inputs, list)
+    prompt.declared_inputs.append("own")
     again = PromptManager.load("en").prompt("extract-graph")
     assert again.revision != "next" and again.schema and "title" not in again.schema
-    assert again.terms and again.terms["date"] == ""
+    assert again.terms and again.terms["date"] == "" and "own" not in again.inputs
