@@ -34,7 +34,7 @@ from lightrag_jsonl.indexing.outcome import InsertOutcome
 from lightrag_jsonl.indexing.progress import ProgressCallback, ProgressCounter
 from lightrag_jsonl.indexing.provided_records import provided_extractions
 from lightrag_jsonl.indexing.seeing import read_pictures
-from lightrag_jsonl.indexing.stated_names import with_stated_names
+from lightrag_jsonl.indexing.stated_names import may_state_names, with_stated_names
 from lightrag_jsonl.llm.client import ModelClient
 from lightrag_jsonl.llm.schemas import Schema
 from lightrag_jsonl.storage.rows import PendingDocument, StoredDocument, text_mark
@@ -312,6 +312,7 @@ class Insertion:
             change = await commit()
         await self._add_refusals(change)
         self.outcome.add_commit(group, change)
+        self._queue.committed(group)
         self._progress.documents_done += len(group)
         self._progress.tell()
 
@@ -371,8 +372,6 @@ def document_with_stated_names(document: IncomingDocument) -> IncomingDocument:
     metadata = document.document.metadata
     extractions = list(document.extractions)
     for number, chunk in enumerate(document.chunks):
-        extraction = extractions[number]
-        may_state_names = metadata or "[[" in chunk.text
-        if may_state_names or extraction.state == "empty":
-            extractions[number] = with_stated_names(extraction, chunk, metadata)
+        if may_state_names(extractions[number], chunk, metadata):
+            extractions[number] = with_stated_names(extractions[number], chunk, metadata)
     return structs.replace(document, extractions=tuple(extractions))

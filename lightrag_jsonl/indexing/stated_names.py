@@ -51,6 +51,11 @@ def with_linked_names(chunk: Chunk, metadata: Mapping[str, object]) -> Chunk:
     return replace(chunk, linked_names=tuple(linked))
 
 
+def may_state_names(extraction: Extraction, chunk: Chunk, metadata: Mapping[str, object]) -> bool:
+    """Whether a note may have other names, in its front matter or in links; or names in an empty extraction."""
+    return bool(metadata) or "[[" in chunk.text or extraction.state == "empty"
+
+
 def with_stated_names(
     extraction: Extraction, chunk: Chunk, metadata: Mapping[str, object]
 ) -> Extraction:

@@ -59,6 +59,7 @@ async def groups_read_in(order: Sequence[int], *, unread: int | None = None) -> 
     groups: list[list[str]] = []
     while group := await queue.next_group():
         groups.append([document.id for document in group])
+        queue.committed(group)
     return groups
 
 
@@ -72,7 +73,7 @@ async def test_groups_do_not_depend_on_the_time_that_reading_takes(order: list[i
     ]
 
 
-async def test_groups_grow_with_what_was_taken() -> None:
+async def test_groups_grow_with_what_was_committed() -> None:
     """Each group has as many chunks as all before it, up to a limit, so that there are few commits."""
     documents = 4 * LARGEST_GROUP // CHUNKS
 
@@ -89,8 +90,8 @@ async def test_an_unread_document_is_in_no_group() -> None:
     assert groups == [["document-0", "document-2"]]
 
 
-async def test_documents_wait_for_room_until_a_group_is_taken() -> None:
-    """No group leaves while there is room to read more chunks; a document counts until it is taken."""
+async def test_documents_wait_for_room_until_a_group_is_committed() -> None:
+    """No group leaves while there is room to read more chunks; a document counts until its commit."""
 
     async def read(document: IncomingDocument) -> IncomingDocument | None:
         return document
@@ -99,9 +100,10 @@ async def test_documents_wait_for_room_until_a_group_is_taken() -> None:
     for number in range((FIRST_GROUP + AHEAD) // CHUNKS - 1):
         queue.put(document_of(number))
     assert await queue.next_group(room=CHUNKS) == ()
-    assert "document-0" in queue
     group = await queue.next_group(room=CHUNKS + 1)
     assert [document.id for document in group] == ["document-0", "document-1"]
+    assert "document-0" in queue
+    queue.committed(group)
     assert "document-0" not in queue and "document-2" in queue
     assert await queue.next_group(room=3 * CHUNKS) == ()
     await queue.cancel()

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -347,11 +348,21 @@ def test_a_pipe_is_no_prompt(tmp_path):
         PromptManager.load(tmp_path)
 
 
-def test_a_file_is_read_anew_when_its_text_has_changed(tmp_path: Path) -> None:
+def test_a_file_is_parsed_again_only_when_its_text_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whatever its time of change says: what was edited meanwhile is read."""
+    parsed: list[str] = []
+
+    def load(text: str, Loader: Any) -> Any:
+        parsed.append(text)
+        return {"revision": 1}
+
+    monkeypatch.setattr("yaml.load", load)
     path = tmp_path / "ask.md"
     path.write_text("---\nrevision: 1\n---\n# user\nWhat is 水?\n", encoding="utf-8")
-    assert read_prompt(path).template == "What is 水?"
+    assert [read_prompt(path).template, read_prompt(path).template] == ["What is 水?"] * 2
+    assert len(parsed) == 1
     times = path.stat()
     path.write_text("---\nrevision: 1\n---\n# user\nWhat is 火?\n", encoding="utf-8")
     os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))

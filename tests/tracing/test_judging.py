@@ -170,21 +170,27 @@ def test_words_never_call_a_claim_of_other_texts_supported(shared_data: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("claim", "background", "verdict"),
+    ("claim", "background", "verdict", "reason"),
     [
-        ("“Valley Mills”", "Mills of the valley\n2019-04-02", "nearest"),
-        ("“石桥志”", "石桥志", "nearest"),
-        ("“Harbour Cranes”", "Mills of the valley\n2019-04-02", "compare"),
+        ("“Valley Mills”", "Mills of the valley\n2019-04-02", "nearest", ""),
+        ("“石桥志”", "石桥志", "nearest", ""),
+        (
+            "“Harbour Cranes”",
+            "Mills of the valley\n2019-04-02",
+            "compare",
+            "the passage shares no word with it",
+        ),
     ],
 )
 def test_a_title_is_known_though_no_sentence_has_its_words(
-    claim: str, background: str, verdict: str
+    claim: str, background: str, verdict: str, reason: str
 ) -> None:
     """A list of documents names their titles, which no passage needs to say."""
     passage = JudgedPassage(
         "新版仍在运行。" if claim == "“石桥志”" else "It opens at noon.", background
     )
-    assert judge_claim(claim, [passage]).verdict == verdict
+    judgement = judge_claim(claim, [passage])
+    assert (judgement.verdict, judgement.reason) == (verdict, reason)
 
 
 def test_roles_are_not_judged() -> None:
