@@ -58,7 +58,7 @@ class CitingClaim(Struct, frozen=True, kw_only=True):
 
     start: int
     end: int
-    markers: tuple[tuple[int, int], ...]
+    markers: list[tuple[int, int]]
 
 
 def citing_claims(text: str) -> list[CitingClaim]:
@@ -69,11 +69,9 @@ def citing_claims(text: str) -> list[CitingClaim]:
     claims: list[CitingClaim] = []
     marker_end = 0
     for marker in find_citations(text):
-        markers = tuple([(number, marker.start) for number in marker.numbers])
+        markers = [(number, marker.start) for number in marker.numbers]
         if claims and not text[marker_end : marker.start].strip():
-            claims[-1] = CitingClaim(
-                start=claims[-1].start, end=claims[-1].end, markers=claims[-1].markers + markers
-            )
+            claims[-1].markers.extend(markers)
         else:
             start, end = _cited_sentence(text, spans, marker)
             claim_start = max(start, marker_end)

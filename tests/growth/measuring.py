@@ -55,6 +55,8 @@ def measured_growth(
     size = SMALLEST
     while size <= largest:
         seconds = _cpu_seconds(call, make_text, size)
+        if seconds > CHEAP and size > SMALLEST:  # this size decides: the time before may be noise
+            seconds_before = min(seconds_before, _cpu_seconds(call, make_text, size // STEP))
         grows = seconds > MOST_GROWTH * max(seconds_before, CHEAP / MOST_GROWTH)
         if (grows and size > SMALLEST) or seconds >= LIMIT:
             growth = _confirmed(call, make_text, size)

@@ -34,6 +34,7 @@ PLACE = re.compile(r"(?:.*_)?(?:path|folder|file|dir|url|uri|address|host|comman
 # What takes a text and is left out, with the reason.
 EXCEPTIONS: Mapping[str, str] = {
     "readers.rst.read_rst": "docutils looks for addresses in a quadratic way; files are read in a process with a limit of time",
+    "readers.tex.read_tex": "pylatexenc joins white space in a quadratic way; a megabyte of nothing else takes 15 s, within that limit",
     "core.child_process.start_python": "runs the text as a program",
     "text.patterns.pattern_of": "takes a pattern of the package's own, which is compiled at first use",
     "text.patterns.LatePattern": "takes such a pattern",
