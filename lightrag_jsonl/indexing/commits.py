@@ -257,6 +257,11 @@ def plan_documents(
             view.entity_mentions(chunks=changed_chunks),
             view.relation_mentions(chunks=changed_chunks),
         )
+    positions = {
+        document.id: document_position(document.id, document.document.date)
+        for document in documents
+    }
+    mentions, created = _new_mentions(merger, change, positions, ids, view, aliases.apart)
     if overrides != stored_overrides:
         _apply_hand_values(
             merger,
@@ -264,14 +269,9 @@ def plan_documents(
             before=hand_values(stored_overrides.values(), targets),
             after=values,
             targets=targets,
-            without=changed_chunks,
+            without=changed_chunks | merger.change.without,
         )
-    if documents:
-        positions = {
-            document.id: document_position(document.id, document.document.date)
-            for document in documents
-        }
-        _add_mentions(merger, change, positions, ids, view, aliases.apart)
+    merger.add(mentions.entities, mentions.relations, created)
     change.graph = merger.finish(aliases.displays)
     return change
 
@@ -361,23 +361,22 @@ def _apply_hand_values(
     merger.add(entity_mentions, relation_mentions, created)
 
 
-def _add_mentions(
+def _new_mentions(
     merger: GraphMerger,
     change: IndexChange,
     positions: Mapping[str, int],
     ids: NextIds,
     view: StoreView,
     apart: Collection[str],
-) -> None:
-    """Add the mentions of new chunks, and of chunks that were read again; `positions` are those of
-    the first chunks of documents.
+) -> tuple[DocumentMentions, dict[int, float]]:
+    """The mentions of new chunks, and of chunks that were read again, and the time of each chunk; `positions` are
+    those of the first chunks of documents.
 
     The names of each document are joined to their bearers, in stored chunks beside chunks that were read again,
     too; names with keys in `apart` are not.
     """
     mentions_by_document: dict[int, DocumentMentions] = defaultdict(DocumentMentions)
-    entity_mentions: list[EntityMentionRow] = []
-    relation_mentions: list[RelationMentionRow] = []
+    found = DocumentMentions()
     created: dict[int, float] = {}
     for stored in (*change.chunks, *change.read_again):
         position = positions[stored.chunk.document_id] + stored.chunk.index
@@ -387,8 +386,7 @@ def _add_mentions(
         )
         created[stored.row] = stored.created_at
         if by_hand:
-            entity_mentions += chunk_entities
-            relation_mentions += chunk_relations
+            found.add([], chunk_entities, chunk_relations)
         else:
             mentions_by_document[stored.document].add(
                 [stored.chunk.text], chunk_entities, chunk_relations
@@ -400,9 +398,8 @@ def _add_mentions(
             joined = _joined_with_stored(mentions, chunks, created, merger, view, apart)
         else:
             joined = mentions.with_bearers(apart)
-        entity_mentions += joined.entities
-        relation_mentions += joined.relations
-    merger.add(entity_mentions, relation_mentions, created)
+        found.add([], joined.entities, joined.relations)
+    return found, created
 
 
 def _joined_with_stored(

@@ -177,3 +177,4 @@ async def test_an_edit_is_replaced_while_a_document_is_read_to_its_end(tmp_path:
         report = await rag.insert([Document("Other Man wrote.", id=edit), novel])
         assert set(report.documents) == {edit, "novel"} and not report.failures
         assert "Xandria" in {listed.name for listed in await rag.entities.list()}
+    assert problems(tmp_path) == []

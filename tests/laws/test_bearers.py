@@ -3,13 +3,14 @@ not on when.
 """
 
 import asyncio
+import contextlib
 import tempfile
 from collections.abc import Collection, Sequence
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lightrag_jsonl import LLMError, NotFoundError
+from lightrag_jsonl import AsyncLightRAG, LLMError, NotFoundError
 from lightrag_jsonl.core.types import Chunk, Document, EntityMention, Extraction, RelationMention
 from tests.indexing.libraries import slow
 from tests.kit import View, index, problems, view
@@ -101,6 +102,41 @@ def test_chunks_that_are_read_later_give_the_same_graph(
     at_once = asyncio.run(build(library))
     assert (late.entities, late.relations) == (at_once.entities, at_once.relations)
     assert late.vectors == at_once.vectors
+
+
+@slow
+@given(libraries, st.sets(st.integers(0, 3), min_size=1), st.permutations(NAMES), st.booleans())
+def test_edits_are_replaced_while_chunks_are_read_again(
+    library: list[list[list[str]]], failing: set[int], names: list[str], edits_come_first: bool
+) -> None:
+    """A name that a person deleted comes back in the commit that joins it to its bearer, and counts once."""
+
+    async def run(folder: str) -> None:
+        reader = Reader(failing)
+        async with index(folder, extractor=reader) as rag:
+            await rag.insert(documents(library))
+            edits = [Document("Nobody.", id=id) for id in await _delete(rag, names[:4])]
+            reader.failing.clear()
+            given_again = documents(library)
+            await rag.insert(
+                [*edits[1:], *given_again] if edits_come_first else [*given_again, *edits[1:]]
+            )
+            assert problems(folder) == []
+            merged = view(folder)
+            await rag.admin.rebuild()
+            assert view(folder) == merged
+
+    with tempfile.TemporaryDirectory() as folder:
+        asyncio.run(run(folder))
+
+
+async def _delete(rag: AsyncLightRAG, names: Sequence[str]) -> list[str]:
+    """The ids of the edits that delete those of the names that are there."""
+    edits = []
+    for name in names:
+        with contextlib.suppress(NotFoundError):
+            edits.append(await rag.entities.delete(name, by="Eve"))
+    return edits
 
 
 @slow
