@@ -1,12 +1,15 @@
 """How many questions are answered without a model: python -m benchmarks.offline
 
 An answer is right if one of its sentences holds one of the label's texts, `first` if the first sentence
-does; otherwise it is wrong. An answer without a sentence is silent, and `rightly` so where the sources hold
-no answer (labels without texts). `precision` is the share of right ones among all with a sentence.
+does; otherwise it is wrong. An answer without a sentence is silent. Where the sources hold no answer (labels
+without texts) it is `rightly silent`, or `groundless` if it has a sentence. `precision` is the share of right
+ones among all with a sentence.
 
 `--labels offline` are 120 questions over the READMEs of installed packages, A Christmas Carol, 三国演义 and
 notes of everyday life. `--labels offline-held` are thirty questions over the two novels and thirty over
-other notes. Prints one JSON object.
+other notes. `--squad FILE` are questions in the form of SQuAD (DRCD and CMRC 2018 have it, too): over the first
+`--articles`, a document each, and half as many over articles that are not indexed, which hold no answer here.
+Prints one JSON object.
 """
 
 import argparse
@@ -41,7 +44,8 @@ NOTES: dict[str, tuple[str, Language]] = {
     "letters-en": ("letters-en", "en"),
     "letters-zh": ("letters-zh", "zh"),
 }
-Verdict: TypeAlias = Literal["first", "right", "wrong", "silent", "rightly silent"]
+Label: TypeAlias = dict[str, Any]
+Verdict: TypeAlias = Literal["first", "right", "wrong", "silent", "groundless", "rightly silent"]
 
 
 def main() -> None:
@@ -50,10 +54,21 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=data_folder())
     parser.add_argument("--labels", choices=["offline", "offline-held"], default="offline-held")
     parser.add_argument("--packages", nargs="*", default=PACKAGES.split())
+    parser.add_argument(
+        "--squad", type=Path, help="a file in the form of SQuAD, in place of labels"
+    )
+    parser.add_argument("--articles", type=int, default=20)
+    parser.add_argument("--questions", type=int, default=200)
+    parser.add_argument("--language", choices=["en", "zh"], default="en", help="of the file")
     parser.add_argument("--show", action="store_true", help="print what is not answered")
     arguments = parser.parse_args()
+    if arguments.squad:
+        documents, labels = _squad(arguments.squad, arguments.articles, arguments.questions)
+        verdicts = _ask(documents, arguments.language, labels, show=arguments.show)
+        print(json.dumps({"benchmark": arguments.squad.stem, **_figures(verdicts)}))
+        return
     labels = json.loads((LABELS / f"{arguments.labels}.json").read_text(encoding="utf-8"))
-    verdicts: list[Verdict] = []
+    verdicts = []
     figures: dict[str, Any] = {}
     for corpus in dict.fromkeys(label["corpus"] for label in labels):
         documents, language = _corpus(corpus, arguments.data, arguments.packages)
@@ -87,10 +102,41 @@ def _readme(package: str) -> Document | None:
     return Document(str(description or package), id=package)
 
 
+def _squad(file: Path, articles: int, questions: int) -> tuple[list[Document], list[Label]]:
+    """The first articles of a file, and questions about them and about the others, evenly chosen."""
+    rows = json.loads(file.read_text(encoding="utf-8"))["data"]
+    documents: list[Document] = []
+    labels: list[Label] = []
+    labels_without_text: list[Label] = []
+    for number, row in enumerate(rows):
+        asked = [question for paragraph in row["paragraphs"] for question in paragraph["qas"]]
+        if number < articles:
+            text = "\n\n".join([paragraph["context"] for paragraph in row["paragraphs"]])
+            documents.append(Document(text, id=f"article-{number}", title=row["title"]))
+            labels += [
+                {
+                    "question": one["question"],
+                    "answer": [answer["text"] for answer in one["answers"]],
+                }
+                for one in asked
+            ]
+        else:
+            labels_without_text += [{"question": one["question"], "answer": []} for one in asked]
+    return documents, [
+        *_evenly(labels, questions),
+        *_evenly(labels_without_text, questions // 2),
+    ]
+
+
+def _evenly(labels: Sequence[Label], count: int) -> Sequence[Label]:
+    """So many labels at most, as far apart as they can be."""
+    return labels[:: max(1, -(-len(labels) // count))]
+
+
 def _ask(
     documents: Sequence[Document],
     language: Language,
-    labels: Sequence[dict[str, Any]],
+    labels: Sequence[Label],
     *,
     show: bool,
 ) -> list[Verdict]:
@@ -111,8 +157,10 @@ def _ask(
 
 
 def _verdict(answer: Answer, expected_texts: Sequence[str]) -> Verdict:
+    if not expected_texts:
+        return "groundless" if answer.citations else "rightly silent"
     if not answer.citations:
-        return "silent" if expected_texts else "rightly silent"
+        return "silent"
     quoted = answer.text.casefold()
     first_sentence = quoted.partition(" [1]")[0]
     texts = [text.casefold() for text in expected_texts]
@@ -131,7 +179,8 @@ def _figures(verdicts: Sequence[Verdict]) -> dict[str, float]:
         "wrong": counts["wrong"],
         "silent": counts["silent"],
         "rightly silent": counts["rightly silent"],
-        "precision": round(right / max(right + counts["wrong"], 1), 4),
+        "groundless": counts["groundless"],
+        "precision": round(right / max(right + counts["wrong"] + counts["groundless"], 1), 4),
     }
 
 
