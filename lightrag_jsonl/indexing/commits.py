@@ -257,11 +257,7 @@ def plan_documents(
             view.entity_mentions(chunks=changed_chunks),
             view.relation_mentions(chunks=changed_chunks),
         )
-    positions = {
-        document.id: document_position(document.id, document.document.date)
-        for document in documents
-    }
-    mentions, created = _new_mentions(merger, change, positions, ids, view, aliases.apart)
+    added = _new_mentions(documents, merger, change, ids, view, aliases.apart) if documents else ()
     if overrides != stored_overrides:
         _apply_hand_values(
             merger,
@@ -271,7 +267,8 @@ def plan_documents(
             targets=targets,
             without=changed_chunks | merger.change.without,
         )
-    merger.add(mentions.entities, mentions.relations, created)
+    if added:
+        merger.add(*added)
     change.graph = merger.finish(aliases.displays)
     return change
 
@@ -362,21 +359,26 @@ def _apply_hand_values(
 
 
 def _new_mentions(
+    documents: Sequence[IncomingDocument],
     merger: GraphMerger,
     change: IndexChange,
-    positions: Mapping[str, int],
     ids: NextIds,
     view: StoreView,
     apart: Collection[str],
-) -> tuple[DocumentMentions, dict[int, float]]:
-    """The mentions of new chunks, and of chunks that were read again, and the time of each chunk; `positions` are
-    those of the first chunks of documents.
+) -> tuple[list[EntityMentionRow], list[RelationMentionRow], dict[int, float]]:
+    """The mentions of new chunks, and of chunks that were read again, of entities and of relations; and the time of
+    each chunk.
 
     The names of each document are joined to their bearers, in stored chunks beside chunks that were read again,
     too; names with keys in `apart` are not.
     """
+    positions = {
+        document.id: document_position(document.id, document.document.date)
+        for document in documents
+    }
     mentions_by_document: dict[int, DocumentMentions] = defaultdict(DocumentMentions)
-    found = DocumentMentions()
+    entity_mentions: list[EntityMentionRow] = []
+    relation_mentions: list[RelationMentionRow] = []
     created: dict[int, float] = {}
     for stored in (*change.chunks, *change.read_again):
         position = positions[stored.chunk.document_id] + stored.chunk.index
@@ -386,7 +388,8 @@ def _new_mentions(
         )
         created[stored.row] = stored.created_at
         if by_hand:
-            found.add([], chunk_entities, chunk_relations)
+            entity_mentions += chunk_entities
+            relation_mentions += chunk_relations
         else:
             mentions_by_document[stored.document].add(
                 [stored.chunk.text], chunk_entities, chunk_relations
@@ -398,8 +401,9 @@ def _new_mentions(
             joined = _joined_with_stored(mentions, chunks, created, merger, view, apart)
         else:
             joined = mentions.with_bearers(apart)
-        found.add([], joined.entities, joined.relations)
-    return found, created
+        entity_mentions += joined.entities
+        relation_mentions += joined.relations
+    return entity_mentions, relation_mentions, created
 
 
 def _joined_with_stored(
