@@ -22,12 +22,10 @@ from lightrag_jsonl.indexing.snapshots import (
     return_to_snapshot,
     save_snapshot,
 )
+from lightrag_jsonl.lenses.reports import reported_communities
 from lightrag_jsonl.llm.client import UsageMeter
 from lightrag_jsonl.providers import as_embedder
 from lightrag_jsonl.rag.engine import Engine
-from lightrag_jsonl.retrieval.communities import load_communities
-from lightrag_jsonl.retrieval.reports import with_reports
-from lightrag_jsonl.retrieval.task import SearchTask
 from lightrag_jsonl.storage.store import read, search, write
 from lightrag_jsonl.storage.views import Snapshot, Transaction
 from lightrag_jsonl.tracing.checking import CHECKER_SETTING, CheckerFigures, measured
@@ -216,9 +214,7 @@ class Admin:
         engine = self._engine
 
         def make_pages(snapshot: Snapshot) -> dict[str, str]:
-            task = SearchTask.without_question(snapshot, QueryParam(mode="overview"))
-            rows = engine.searcher.communities.communities(task)
-            communities = with_reports(snapshot, load_communities(task, rows))
+            communities = reported_communities(snapshot, engine.communities)
             return wiki_pages(snapshot, communities, known_language(engine.language))
 
         return await search(engine.store, make_pages)

@@ -33,6 +33,7 @@ from lightrag_jsonl.indexing.chunking import document_pages
 from lightrag_jsonl.indexing.incoming import DocumentCutter
 from lightrag_jsonl.indexing.ontology import Ontology
 from lightrag_jsonl.lenses.claims import ClaimMemory
+from lightrag_jsonl.lenses.communities import CommunityMemory
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.llm.context_window import ContextWindow, context_tokens, fitted_options
 from lightrag_jsonl.llm.prompt_manager import PromptManager
@@ -136,7 +137,8 @@ class Engine:
     - `extractor`, `keyword_extractor`, `answerer`: the user's replacements for the model in a single
       step, or `None`; without a model, language rules take all three places.
     - `clock`: the time; `new_id`: the ids of traces.
-    - `claims`: the claims of the index; `searcher`: searches it, through lenses. `processes`: the processes that search the index, or `None`, where this process searches.
+    - `claims`: the claims of the index; `communities`: those of its graph; `searcher`: searches it, through lenses.
+      `processes`: the processes that search the index, or `None`, where this process searches.
 
     Pipelines, made at first use:
 
@@ -173,6 +175,7 @@ class Engine:
     clock: Clock = Clock(time.time)
     new_id: Callable[[], str] = random_id
     claims: ClaimMemory = field(default_factory=ClaimMemory)
+    communities: CommunityMemory = field(default_factory=CommunityMemory)
     searcher: Searcher = field(default_factory=Searcher)
     processes: SearchProcesses | None = None
 

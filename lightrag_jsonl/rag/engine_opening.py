@@ -23,6 +23,7 @@ from lightrag_jsonl.core.types import MODEL_TASKS, ModelTask
 from lightrag_jsonl.indexing.ontology import Ontology
 from lightrag_jsonl.lenses import index_lenses
 from lightrag_jsonl.lenses.claims import ClaimMemory
+from lightrag_jsonl.lenses.communities import CommunityMemory
 from lightrag_jsonl.llm.prompt_manager import PromptManager
 from lightrag_jsonl.providers.openai_embedder import OpenAIEmbedder
 from lightrag_jsonl.providers.openai_llm import OpenAILLM
@@ -82,7 +83,8 @@ def open_engine(
     rules = RulesInPlaceOfModel.of(chosen_language, options, chosen_embedder)
     has_model = {task: task_models.get(task, chosen_llm) is not None for task in MODEL_TASKS}
     claims = ClaimMemory(_kinds_of_one_value(options))
-    searcher = Searcher(index_lenses(claims))
+    communities = CommunityMemory()
+    searcher = Searcher(index_lenses(claims, communities))
     expected = _expected_settings(recorded, chosen_embedder, tokenizer, chosen_language)
     engine = Engine(
         working_dir=setup.working_dir,
@@ -103,6 +105,7 @@ def open_engine(
         clock=Clock(clock),
         new_id=new_id,
         claims=claims,
+        communities=communities,
         searcher=searcher,
         processes=_processes(setup.working_dir, search_processes, searcher),
         store=_open_store(setup.working_dir, expected, create=create),  # last, or errors leak it

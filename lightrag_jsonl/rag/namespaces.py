@@ -23,17 +23,18 @@ from lightrag_jsonl.core.types import (
 )
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.lenses.history import entity_history
-from lightrag_jsonl.providers.model_names import NO_MODEL
-from lightrag_jsonl.rag.engine import Engine
-from lightrag_jsonl.rag.engine_opening import open_engine
-from lightrag_jsonl.retrieval.association import association
-from lightrag_jsonl.retrieval.reports import (
+from lightrag_jsonl.lenses.reports import (
     ReportRun,
     ReportTask,
     estimate_reports,
     find_report_tasks,
+    reported_communities,
     write_reports,
 )
+from lightrag_jsonl.providers.model_names import NO_MODEL
+from lightrag_jsonl.rag.engine import Engine
+from lightrag_jsonl.rag.engine_opening import open_engine
+from lightrag_jsonl.retrieval.association import association
 from lightrag_jsonl.retrieval.task import SearchTask
 from lightrag_jsonl.rules import HashEmbedder
 from lightrag_jsonl.storage.rows import MILLION, PendingDocument, RelationRow
@@ -346,7 +347,9 @@ class Communities:
 
         `where` filters documents as in `QueryParam`: then they are made of the visible documents alone.
         """
-        return await self._engine.retrieval.list_communities(where or {})
+        engine = self._engine
+        find = partial(reported_communities, memory=engine.communities, where=where)
+        return await search(engine.store, find)
 
     async def estimate_report(self) -> Usage:
         """The cost of `report`, if no answer is in the cache; `ConfigError` without a model."""
@@ -382,7 +385,7 @@ class Communities:
 
         def find(snapshot: Snapshot) -> Sequence[ReportTask]:
             task = SearchTask.without_question(snapshot, QueryParam(mode="overview"))
-            return find_report_tasks(task, engine.searcher.communities, engine.tokenizer)
+            return find_report_tasks(task, engine.communities, engine.tokenizer)
 
         return await search(engine.store, find)
 

@@ -39,6 +39,10 @@ class Lens:
         """The task before anything is ranked."""
         return task
 
+    def overview(self, task: SearchTask, context: Context) -> SearchResult | None:
+        """The findings on a question about everything, in place of a search's."""
+        return None
+
     def find(self, task: SearchTask, result: SearchResult) -> SearchResult | None:
         """The result with the findings of the lens, in `Context.findings`; None if there are none."""
         return None

@@ -3,9 +3,9 @@
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from typing import Any, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from msgspec import Struct, field, structs
@@ -13,7 +13,6 @@ from msgspec import Struct, field, structs
 from lightrag_jsonl.core.answers import (
     Answer,
     Cited,
-    Community,
     Context,
     PlacedQuote,
     Reading,
@@ -36,21 +35,17 @@ from lightrag_jsonl.core.user_code import can_embed, embed_texts
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.llm.context_window import context_tokens, fitted_param
 from lightrag_jsonl.retrieval.answer_writer import AnswerWriter
-from lightrag_jsonl.retrieval.communities import load_communities
 from lightrag_jsonl.retrieval.context import context_mark, fit_context
 from lightrag_jsonl.retrieval.edge_selection import select_edges, with_sources
-from lightrag_jsonl.retrieval.filtering import with_filter
 from lightrag_jsonl.retrieval.keywords import question_keywords, search_texts
 from lightrag_jsonl.retrieval.lens import Lens, fit_with_sections
-from lightrag_jsonl.retrieval.overview import fit_overview
-from lightrag_jsonl.retrieval.reports import with_reports
 from lightrag_jsonl.retrieval.reranking import RERANKED, rerank
 from lightrag_jsonl.retrieval.scope import LikenessScale, TitleMemory, asks_for_overview
 from lightrag_jsonl.retrieval.searching import Searcher, SearchProcesses, SearchRequest
-from lightrag_jsonl.retrieval.task import SearchQuery, SearchResult, SearchTask
+from lightrag_jsonl.retrieval.task import SearchQuery, SearchResult
 from lightrag_jsonl.storage.status import reading_state, reads_when_asked
 from lightrag_jsonl.storage.store import Store, read, search
-from lightrag_jsonl.storage.views import Snapshot, StoreView
+from lightrag_jsonl.storage.views import StoreView
 from lightrag_jsonl.text.citation_markers import (
     CitationNumbering,
     with_prompt_numbers,
@@ -130,17 +125,6 @@ class QueryPipeline(Struct, frozen=True, kw_only=True):
         with meter.attach_usage():
             result = await self._search_result(question, self._fitted_param(param), observer, meter)
         return result.context
-
-    async def list_communities(self, where: Mapping[str, Any]) -> tuple[Community, ...]:
-        """The communities of what a filter lets through, the largest first, each followed by its parts."""
-        param = QueryParam(mode="overview", where=where)
-
-        def load(snapshot: Snapshot) -> tuple[Community, ...]:
-            task = with_filter(SearchTask.without_question(snapshot, param))
-            communities = load_communities(task, self.searcher.communities.communities(task))
-            return with_reports(snapshot, communities)
-
-        return await search(self.store, load)
 
     async def answer(
         self,
@@ -431,7 +415,7 @@ class QueryPipeline(Struct, frozen=True, kw_only=True):
         context = replace(result.context, relations=selection.relations)
         result = structs.replace(result, context=context)
         secret = self.store.mark_secret if self.secret_marks else ""
-        fit = fit_context if result.overview is None else fit_overview
+        fit = fit_context if result.overview is None else result.overview.fit
         lenses = self._telling_lenses(result)
         if not lenses:
             return fit(result, param, self.tokenizer, secret)

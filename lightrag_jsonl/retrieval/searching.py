@@ -11,7 +11,7 @@ import signal
 from dataclasses import replace
 from typing import Final
 
-from msgspec import Struct, field, structs
+from msgspec import Struct, structs
 
 from lightrag_jsonl.core.address import Address
 from lightrag_jsonl.core.aio import in_thread
@@ -21,9 +21,7 @@ from lightrag_jsonl.core.errors import ConfigError, StorageError
 from lightrag_jsonl.core.modes import MODES
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.retrieval import ranking
-from lightrag_jsonl.retrieval.communities import CommunityMemory
 from lightrag_jsonl.retrieval.lens import Lens
-from lightrag_jsonl.retrieval.overview import find_overview
 from lightrag_jsonl.retrieval.task import SearchQuery, SearchResult, SearchTask
 from lightrag_jsonl.storage.opening import open_store
 from lightrag_jsonl.storage.views import Snapshot
@@ -44,13 +42,9 @@ class SearchRequest(Struct, frozen=True, kw_only=True):
 
 
 class Searcher(Struct, frozen=True):
-    """Searches one state of an index after another, through lenses; another process gets a copy.
-
-    `communities` keeps the communities of the graph between searches.
-    """
+    """Searches one state of an index after another, through lenses; another process gets a copy."""
 
     lenses: tuple[Lens, ...] = ()
-    communities: CommunityMemory = field(default_factory=CommunityMemory)
 
     def find(self, snapshot: Snapshot, request: SearchRequest) -> SearchResult:
         """The findings of one state of the index."""
@@ -64,10 +58,8 @@ class Searcher(Struct, frozen=True):
         )
         for lens in self.lenses:
             task = lens.narrow(task)
-        if request.for_overview:
-            result = find_overview(task, context, self.communities)
-        else:
-            result = ranking.find(task, context)
+        overviews = [lens.overview(task, context) for lens in self.lenses if request.for_overview]
+        result = next(filter(None, overviews), None) or ranking.find(task, context)
         telling: list[int] = []
         for number, lens in enumerate(self.lenses):
             result_of_lens = lens.find(task, result)

@@ -1,17 +1,16 @@
 """The values of one search: query and task, seeds, subgraph, result."""
 
 from collections.abc import Mapping
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 from msgspec import Struct, field
 
-from lightrag_jsonl.core.answers import Community, Context
+from lightrag_jsonl.core.answers import Context
 from lightrag_jsonl.core.modes import MODES, ModePlan
 from lightrag_jsonl.core.options import QueryParam
-from lightrag_jsonl.core.protocols import Vectors
-from lightrag_jsonl.core.types import Chunk, Entity, Kind, Relation
-from lightrag_jsonl.retrieval.excerpts import Sentences
+from lightrag_jsonl.core.protocols import Tokenizer, Vectors
+from lightrag_jsonl.core.types import Entity, Kind, Relation
 from lightrag_jsonl.retrieval.hits import NO_HITS, Hits, Mask, column, ties
 from lightrag_jsonl.storage.graph_index import distinct_rows, is_among
 from lightrag_jsonl.storage.vector_index import Floats, Ids
@@ -148,19 +147,13 @@ class Subgraph(Struct, frozen=True):
     relations: Hits = NO_HITS
 
 
-class Overview(Struct, frozen=True, kw_only=True):
-    """What an overview is written from, before the budget decides.
+class Overview(Protocol):
+    """What an answer about everything is written from, in place of single items."""
 
-    `chunks` are in the order of the text, with their `sentences` and weights. `communities` come largest first;
-    `names` are entities, the most important first, each with the position of its community.
-    """
-
-    chunks: tuple[Chunk, ...]
-    sentences: Sentences
-    chunk_weights: tuple[float, ...]
-    question_terms: frozenset[str]
-    communities: tuple[Community, ...]
-    names: tuple[tuple[int, str], ...]
+    def fit(
+        self, result: "SearchResult", param: QueryParam, tokenizer: Tokenizer, secret: str = ""
+    ) -> Context:
+        """The context of a result within the total budget, with the prompt."""
 
 
 class SearchResult(Struct, frozen=True):

@@ -8,8 +8,8 @@ from msgspec import Struct
 
 from lightrag_jsonl.core.answers import Community
 from lightrag_jsonl.core.types import Relation
+from lightrag_jsonl.lenses.reports import lacks_report
 from lightrag_jsonl.retrieval.hits import column
-from lightrag_jsonl.retrieval.reports import lacks_report
 from lightrag_jsonl.server.indexes import EntityLine, Index
 from lightrag_jsonl.storage.graph_index import distinct_rows
 from lightrag_jsonl.storage.store import search

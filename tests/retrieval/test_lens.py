@@ -53,7 +53,7 @@ class ShelfMarks(Lens):
 def test_a_lens_needs_a_class_and_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What it finds is in the context, in the prompt and behind the answer, and nowhere where it finds nothing."""
     monkeypatch.setattr(
-        engine_opening, "index_lenses", lambda claims: (*index_lenses(claims), ShelfMarks())
+        engine_opening, "index_lenses", lambda *known: (*index_lenses(*known), ShelfMarks())
     )
     with LightRAG(tmp_path / "kb") as rag:
         rag.insert(Document("The Halcyon sails to Lund.", id="ship", metadata={"shelf": "VM 15"}))

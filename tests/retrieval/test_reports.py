@@ -9,7 +9,7 @@ import yaml
 
 from lightrag_jsonl import AsyncLightRAG, ConfigError, Document
 from lightrag_jsonl.core.types import Json
-from lightrag_jsonl.retrieval.reports import normalized_report
+from lightrag_jsonl.lenses.reports import normalized_report
 from lightrag_jsonl.testing import Request, ScriptedLLM
 from tests.conftest import CHECKOUT
 from tests.kit import entity, index, reading, relation

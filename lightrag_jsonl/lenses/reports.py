@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from hashlib import sha256
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -17,17 +18,18 @@ from msgspec import Struct
 from lightrag_jsonl.core.aio import finish_all
 from lightrag_jsonl.core.answers import Community, CommunityReport, Finding
 from lightrag_jsonl.core.errors import LightRAGError
+from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import Tokenizer
 from lightrag_jsonl.core.types import Chunk, Completion, Json, Record
 from lightrag_jsonl.core.usage import Usage
+from lightrag_jsonl.lenses.communities import CommunityMemory, CommunityRows, load_communities
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
-from lightrag_jsonl.retrieval.communities import CommunityMemory, CommunityRows, load_communities
 from lightrag_jsonl.retrieval.context_writer import escaped, excerpt_text
 from lightrag_jsonl.retrieval.excerpts import ExcerptChoice, split_sentences
-from lightrag_jsonl.retrieval.filtering import names_in_chunks
+from lightrag_jsonl.retrieval.filtering import names_in_chunks, with_filter
 from lightrag_jsonl.retrieval.task import SearchTask
 from lightrag_jsonl.storage.store import CompletionCache
-from lightrag_jsonl.storage.views import StoreView
+from lightrag_jsonl.storage.views import Snapshot, StoreView
 from lightrag_jsonl.text.patterns import pattern_of
 from lightrag_jsonl.text.strings import on_one_line
 from lightrag_jsonl.text.terms import is_grammatical, search_terms
@@ -80,6 +82,17 @@ class WrittenReport(msgspec.Struct):
     title: str
     summary: str
     findings: list[WrittenFinding]
+
+
+def reported_communities(
+    snapshot: Snapshot, memory: CommunityMemory, where: Mapping[str, Any] | None = None
+) -> tuple[Community, ...]:
+    """The communities of what a filter lets through, the largest first, each followed by its parts; with the reports
+    that there are.
+    """
+    param = QueryParam(mode="overview", where=where or {})
+    task = with_filter(SearchTask.without_question(snapshot, param))
+    return with_reports(snapshot, load_communities(task, memory.communities(task)))
 
 
 def with_reports(view: StoreView, communities: Iterable[Community]) -> tuple[Community, ...]:

@@ -4,15 +4,17 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+from msgspec import Struct
 
 from lightrag_jsonl.core.answers import Community, CommunityReport, Context, Dropped, Keywords
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import Tokenizer
 from lightrag_jsonl.core.types import UNKNOWN_TYPE, Chunk
-from lightrag_jsonl.retrieval.communities import (
+from lightrag_jsonl.lenses.communities import (
     CommunityMemory,
     CommunityRows,
 )
+from lightrag_jsonl.lenses.reports import cited_chunk_ids, with_reports
 from lightrag_jsonl.retrieval.context import REDUCED, context_mark
 from lightrag_jsonl.retrieval.context_writer import ContextWriter, listed_name
 from lightrag_jsonl.retrieval.excerpts import (
@@ -30,8 +32,8 @@ from lightrag_jsonl.retrieval.filtering import (
 )
 from lightrag_jsonl.retrieval.full_text import lexical_hits
 from lightrag_jsonl.retrieval.hits import column
-from lightrag_jsonl.retrieval.reports import cited_chunk_ids, with_reports
-from lightrag_jsonl.retrieval.task import Overview, SearchResult, SearchTask
+from lightrag_jsonl.retrieval.lens import Lens
+from lightrag_jsonl.retrieval.task import SearchResult, SearchTask
 from lightrag_jsonl.storage.graph_index import is_among
 from lightrag_jsonl.storage.status import with_documents
 from lightrag_jsonl.storage.vector_index import Floats, Ids
@@ -57,25 +59,34 @@ CHUNK_GAIN = 0.5
 MOST_FRONT_MATTER = 0.35
 
 
-def find_overview(task: SearchTask, context: Context, memory: CommunityMemory) -> SearchResult:
-    """The communities of the visible graph, and chunks to quote from, in the order of the text."""
-    task = with_filter(task)
-    communities = memory.communities(task)
-    top_communities = memory.in_words(task, communities)
-    if task.part is None:  # a report is written from all that the passages say
-        top_communities = with_reports(task.snapshot, top_communities)
-    chunks_by_row = _spread_chunks(task, cited_chunk_ids(top_communities))
-    chunks = tuple(chunks_by_row.values())
-    overview = Overview(
-        chunks=chunks,
-        sentences=_stored_sentences(task, chunks_by_row),
-        chunk_weights=tuple(with_likeness(task, chunks_by_row, chunk_weights(chunks))),
-        question_terms=subject_terms(context.question, context.keywords),
-        communities=top_communities,
-        names=_important_names(task, communities, column(chunks_by_row)),
-    )
-    context = with_documents(task.snapshot, replace(context, mode="overview", chunks=chunks))
-    return SearchResult(context, overview=overview)
+class Overviews(Lens):
+    """What is said about everything: communities, and chunks to quote from, in the order of the text.
+
+    `communities` keeps those of the graph between searches.
+    """
+
+    def __init__(self, communities: CommunityMemory) -> None:
+        self._memory = communities
+
+    def overview(self, task: SearchTask, context: Context) -> SearchResult:
+        """The communities of the visible graph, and chunks of all parts."""
+        task = with_filter(task)
+        communities = self._memory.communities(task)
+        top_communities = self._memory.in_words(task, communities)
+        if task.part is None:  # a report is written from all that the passages say
+            top_communities = with_reports(task.snapshot, top_communities)
+        chunks_by_row = _spread_chunks(task, cited_chunk_ids(top_communities))
+        chunks = tuple(chunks_by_row.values())
+        overview = OverviewParts(
+            chunks=chunks,
+            sentences=_stored_sentences(task, chunks_by_row),
+            chunk_weights=tuple(with_likeness(task, chunks_by_row, chunk_weights(chunks))),
+            question_terms=subject_terms(context.question, context.keywords),
+            communities=top_communities,
+            names=_important_names(task, communities, column(chunks_by_row)),
+        )
+        context = with_documents(task.snapshot, replace(context, mode="overview", chunks=chunks))
+        return SearchResult(context, overview=overview)
 
 
 def subject_terms(question: str, keywords: Keywords) -> frozenset[str]:
@@ -238,43 +249,54 @@ MOST_NUMBER = 999  # of a passage
 NUMBER = "[999]"  # of a passage, after the names of its community
 
 
-def fit_overview(
-    result: SearchResult, param: QueryParam, tokenizer: Tokenizer, secret: str = ""
-) -> Context:
-    """The overview within the total budget, with the prompt.
+class OverviewParts(Struct, frozen=True, kw_only=True):
+    """What an overview is written from, before the budget decides.
 
-    The excerpts are numbered as the chunks are, in the order of the text. The chunks of the context are
-    those with excerpts, whole.
+    `chunks` are in the order of the text, with their `sentences` and weights. `communities` come largest first;
+    `names` are entities, the most important first, each with the position of its community.
     """
-    overview = result.overview
-    if overview is None:
-        raise ValueError("the result has no overview")
-    writer = OverviewWriter(result, overview, tokenizer, secret)
-    limit = int(param.max_total_tokens * (1.0 - float(getattr(tokenizer, "error", 0.0))))
-    budget = limit
-    best: Context | None = None
-    for _ in range(MOST_TRIALS):
-        context = writer.context(budget)
-        if context.tokens <= limit and (best is None or context.tokens > best.tokens):
-            best = context
-        if not context.tokens or WELL_USED * limit <= context.tokens <= limit:
-            break
-        budget = int(budget * limit / context.tokens)
-    while best is None:
-        budget = int(budget * REDUCED)
-        context = writer.context(budget)
-        best = context if context.tokens <= limit else None
-    return best
+
+    chunks: tuple[Chunk, ...]
+    sentences: Sentences
+    chunk_weights: tuple[float, ...]
+    question_terms: frozenset[str]
+    communities: tuple[Community, ...]
+    names: tuple[tuple[int, str], ...]
+
+    def fit(
+        self, result: SearchResult, param: QueryParam, tokenizer: Tokenizer, secret: str = ""
+    ) -> Context:
+        """The overview within the total budget, with the prompt.
+
+        The excerpts are numbered as the chunks are, in the order of the text. The chunks of the context are
+        those with excerpts, whole.
+        """
+        writer = OverviewWriter(result.context, self, tokenizer, secret)
+        limit = int(param.max_total_tokens * (1.0 - float(getattr(tokenizer, "error", 0.0))))
+        budget = limit
+        best: Context | None = None
+        for _ in range(MOST_TRIALS):
+            context = writer.context(budget)
+            if context.tokens <= limit and (best is None or context.tokens > best.tokens):
+                best = context
+            if not context.tokens or WELL_USED * limit <= context.tokens <= limit:
+                break
+            budget = int(budget * limit / context.tokens)
+        while best is None:
+            budget = int(budget * REDUCED)
+            context = writer.context(budget)
+            best = context if context.tokens <= limit else None
+        return best
 
 
 class OverviewWriter:
     """Writes the overview of one question for different budgets."""
 
     def __init__(
-        self, result: SearchResult, overview: Overview, tokenizer: Tokenizer, secret: str
+        self, context: Context, overview: OverviewParts, tokenizer: Tokenizer, secret: str
     ) -> None:
         self._overview = overview
-        self._context = result.context
+        self._context = context
         self._tokenizer = tokenizer
         self._name_tokens: dict[
             str, int
@@ -308,7 +330,7 @@ class OverviewWriter:
             dropped=Dropped(chunks=len(overview.chunks) - len(chunks)),
         )
 
-    def _communities(self, overview: Overview, budget: int) -> tuple[list[Community], int]:
+    def _communities(self, overview: OverviewParts, budget: int) -> tuple[list[Community], int]:
         """The communities with reports and names of the most important entities, as many as fit into
         their shares of a budget, and the tokens.
         """
@@ -334,7 +356,9 @@ class OverviewWriter:
         ]
         return communities, tokens + report_tokens
 
-    def _reports(self, overview: Overview, budget: int) -> tuple[dict[int, CommunityReport], int]:
+    def _reports(
+        self, overview: OverviewParts, budget: int
+    ) -> tuple[dict[int, CommunityReport], int]:
         """The reports on the largest communities, by position, as many as fit; and their tokens."""
         reports: dict[int, CommunityReport] = {}
         tokens = 0
