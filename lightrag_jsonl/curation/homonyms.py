@@ -16,7 +16,7 @@ from msgspec import structs
 
 from lightrag_jsonl.core.errors import ConfigError, NotFoundError
 from lightrag_jsonl.core.languages import STATING_NOTHING
-from lightrag_jsonl.core.types import UNKNOWN_TYPE, EntityMention, RelationMention
+from lightrag_jsonl.core.types import UNKNOWN_TYPE, EntityMention
 from lightrag_jsonl.curation.duplicates import Evidence
 from lightrag_jsonl.indexing.compared_names import PEOPLE, PLACES, UNTYPED, first_years
 from lightrag_jsonl.indexing.merging import GraphMerger, IndexChange, stored_times
@@ -352,28 +352,32 @@ def _plan_new_names(
     renamed_entities = [
         structs.replace(row, mention=_renamed(row, new_name)) for row in entity_mentions
     ]
-    renamed_relations = [
-        structs.replace(row, mention=_with_new_ends(row, new_name)) for row in relation_mentions
-    ]
+    renamed_relations = [_with_new_ends(row, new_name) for row in relation_mentions]
     merger.add(renamed_entities, renamed_relations, created)
     return IndexChange(graph=merger.finish(aliases.displays))
 
 
 def _renamed(row: EntityMentionRow, new_name: Callable[[str, int], str]) -> EntityMention:
-    """A mention with another name; a bare name is an alias as long as there is a qualifier."""
+    """A mention with another name; a bare name is an alias as long as there is a qualifier, but not of a short form,
+    which has its bearer's name only while it is joined to it.
+    """
     mention = row.mention
     name = new_name(mention.name, row.chunk)
-    if len(name) > len(mention.name):
-        aliases = (*mention.aliases, mention.name)
-    else:
-        aliases = tuple([alias for alias in mention.aliases if alias != name])
+    aliases = mention.aliases
+    if len(name) < len(mention.name):
+        aliases = tuple([alias for alias in aliases if alias != name])
+    elif len(name) > len(mention.name) and not row.written:
+        aliases = (*aliases, mention.name)
     return replace(mention, name=name, aliases=aliases)
 
 
-def _with_new_ends(row: RelationMentionRow, new_name: Callable[[str, int], str]) -> RelationMention:
-    mention = row.mention
-    return replace(
-        mention,
-        source=new_name(mention.source, row.chunk),
-        target=new_name(mention.target, row.chunk),
-    )
+def _with_new_ends(
+    row: RelationMentionRow, new_name: Callable[[str, int], str]
+) -> RelationMentionRow:
+    """A mention with other names of the ends, also of those that short forms were joined to."""
+    source, target = [
+        new_name(name, row.chunk) for name in (row.mention.source, row.mention.target)
+    ]
+    written = tuple([new_name(name, row.chunk) for name in row.written])
+    mention = replace(row.mention, source=source, target=target)
+    return structs.replace(row, mention=mention, written=written)

@@ -114,6 +114,34 @@ def test_a_later_document_keeps_the_bare_name(tmp_path: Path) -> None:
     assert problems(tmp_path) == []
 
 
+def test_a_separated_name_keeps_its_relations_to_short_forms_that_are_taken_apart(
+    tmp_path: Path,
+) -> None:
+    """And the short form gets no name that it never had."""
+    records = [
+        entity("Nadia Petrov"),
+        entity("Karl Jensen"),
+        entity("Jensen"),
+        entity("Petrov"),
+        relation("Nadia Petrov", "Jensen"),
+        relation("Petrov", "Karl Jensen"),
+    ]
+    filled(tmp_path, [("a", "Nadia Petrov met Jensen, Petrov met Karl Jensen.", records)])
+    with LightRAG(tmp_path) as rag:
+        rag.entities.separate("Nadia Petrov", {"pilot": ["a"]})
+        rag.entities.unmerge("Jensen", "Petrov")
+        ends = {frozenset((one.source, one.target)) for one in rag.entities.relations()}
+        assert ends == {
+            frozenset(("Nadia Petrov (pilot)", "Jensen")),
+            frozenset(("Petrov", "Karl Jensen")),
+        }
+        assert rag.entities.get("Petrov").aliases == ()
+        rag.entities.rejoin("Nadia Petrov (pilot)")
+        ends = {frozenset((one.source, one.target)) for one in rag.entities.relations()}
+        assert frozenset(("Nadia Petrov", "Jensen")) in ends
+    assert problems(tmp_path) == []
+
+
 def test_what_cannot_be_separated_is_refused(tmp_path: Path) -> None:
     """With the name or the documents, and nothing changed."""
     two_firms(tmp_path)
