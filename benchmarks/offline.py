@@ -17,7 +17,7 @@ import gzip
 import json
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -105,27 +105,29 @@ def _readme(package: str) -> Document | None:
 def _squad(file: Path, articles: int, questions: int) -> tuple[list[Document], list[Label]]:
     """The first articles of a file, and questions about them and about the others, evenly chosen."""
     rows = json.loads(file.read_text(encoding="utf-8"))["data"]
-    documents: list[Document] = []
-    labels: list[Label] = []
-    labels_without_text: list[Label] = []
-    for number, row in enumerate(rows):
-        asked = [question for paragraph in row["paragraphs"] for question in paragraph["qas"]]
-        if number < articles:
-            text = "\n\n".join([paragraph["context"] for paragraph in row["paragraphs"]])
-            documents.append(Document(text, id=f"article-{number}", title=row["title"]))
-            labels += [
-                {
-                    "question": one["question"],
-                    "answer": [answer["text"] for answer in one["answers"]],
-                }
-                for one in asked
-            ]
-        else:
-            labels_without_text += [{"question": one["question"], "answer": []} for one in asked]
-    return documents, [
-        *_evenly(labels, questions),
-        *_evenly(labels_without_text, questions // 2),
+    documents = [
+        Document(
+            "\n\n".join([paragraph["context"] for paragraph in row["paragraphs"]]),
+            id=f"article-{number}",
+            title=row["title"],
+        )
+        for number, row in enumerate(rows[:articles])
     ]
+    about_them = [
+        {"question": asked["question"], "answer": [answer["text"] for answer in asked["answers"]]}
+        for asked in _asked(rows[:articles])
+    ]
+    about_others: list[Label] = [
+        {"question": asked["question"], "answer": []} for asked in _asked(rows[articles:])
+    ]
+    return documents, [*_evenly(about_them, questions), *_evenly(about_others, questions // 2)]
+
+
+def _asked(articles: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """The questions about articles, in order."""
+    for article in articles:
+        for paragraph in article["paragraphs"]:
+            yield from paragraph["qas"]
 
 
 def _evenly(labels: Sequence[Label], count: int) -> Sequence[Label]:

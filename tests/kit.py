@@ -262,6 +262,15 @@ def _other_value(default: Any) -> Any:
 # ── what must always hold ───────────────────────────────────────────────────────
 
 
+async def assert_rebuilt_alike(rag: AsyncLightRAG, folder: Path | str) -> View:
+    """An index without problems that is the same when all mentions are merged anew."""
+    assert problems(folder) == []
+    merged = view(folder)
+    await rag.admin.rebuild()
+    assert view(folder) == merged
+    return merged
+
+
 def problems(folder: Path | str, store: Store | None = None) -> list[str]:
     """Every invariant that does not hold: what `doctor` finds, and what differs in memory.
 

@@ -257,7 +257,8 @@ def plan_documents(
             view.entity_mentions(chunks=changed_chunks),
             view.relation_mentions(chunks=changed_chunks),
         )
-    added = _new_mentions(documents, merger, change, ids, view, aliases.apart) if documents else ()
+    if documents:
+        entities, relations, times = _mentions(documents, merger, change, ids, view, aliases.apart)
     if overrides != stored_overrides:
         _apply_hand_values(
             merger,
@@ -267,8 +268,8 @@ def plan_documents(
             targets=targets,
             without=changed_chunks | merger.change.without,
         )
-    if added:
-        merger.add(*added)
+    if documents:
+        merger.add(entities, relations, times)
     change.graph = merger.finish(aliases.displays)
     return change
 
@@ -358,7 +359,7 @@ def _apply_hand_values(
     merger.add(entity_mentions, relation_mentions, created)
 
 
-def _new_mentions(
+def _mentions(
     documents: Sequence[IncomingDocument],
     merger: GraphMerger,
     change: IndexChange,
@@ -366,22 +367,17 @@ def _new_mentions(
     view: StoreView,
     apart: Collection[str],
 ) -> tuple[list[EntityMentionRow], list[RelationMentionRow], dict[int, float]]:
-    """The mentions of new chunks, and of chunks that were read again, of entities and of relations; and the time of
-    each chunk.
+    """The mentions of entities and of relations in chunks that are new or read again, and the time of each chunk.
 
-    The names of each document are joined to their bearers, in stored chunks beside chunks that were read again,
-    too; names with keys in `apart` are not.
+    Names are joined to bearers in each document, in its stored chunks too, but for those with keys in `apart`.
     """
-    positions = {
-        document.id: document_position(document.id, document.document.date)
-        for document in documents
-    }
+    starts = {source.id: document_position(source.id, source.document.date) for source in documents}
     mentions_by_document: dict[int, DocumentMentions] = defaultdict(DocumentMentions)
     entity_mentions: list[EntityMentionRow] = []
     relation_mentions: list[RelationMentionRow] = []
     created: dict[int, float] = {}
     for stored in (*change.chunks, *change.read_again):
-        position = positions[stored.chunk.document_id] + stored.chunk.index
+        position = starts[stored.chunk.document_id] + stored.chunk.index
         by_hand = stored.extraction.extractor == PERSON
         chunk_entities, chunk_relations = merging.mention_rows(
             stored.extraction, stored.row, PERSON_POSITION if by_hand else position, ids

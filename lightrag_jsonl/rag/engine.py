@@ -165,6 +165,9 @@ class Engine:
     llm: LLM | None
     embedder: Embedder
     tokenizer: Tokenizer
+    claims: ClaimMemory
+    communities: CommunityMemory
+    searcher: Searcher
     models: Mapping[ModelTask, LLM | None] = field(default_factory=dict)
     reranker: Reranker | None = None
     check: CheckFunction | str | None = None
@@ -174,9 +177,6 @@ class Engine:
     answerer: Answerer | None = None
     clock: Clock = Clock(time.time)
     new_id: Callable[[], str] = random_id
-    claims: ClaimMemory = field(default_factory=ClaimMemory)
-    communities: CommunityMemory = field(default_factory=CommunityMemory)
-    searcher: Searcher = field(default_factory=Searcher)
     processes: SearchProcesses | None = None
 
     def __repr__(self) -> str:

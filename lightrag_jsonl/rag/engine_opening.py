@@ -11,6 +11,7 @@ from lightrag_jsonl.core.address import Address, AddressArgument, as_address
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.options import IndexOptions
 from lightrag_jsonl.core.protocols import (
+    LLM,
     Answerer,
     Chunker,
     Embedder,
@@ -76,10 +77,7 @@ def open_engine(
     recorded = recorded_settings(setup.working_dir) or {}
     options = IndexOptions.from_mapping(recorded_options(recorded) if options is None else options)
     chosen_language = language or recorded.get("language", "en")
-    chosen_llm = choose_llm(llm, recorded, setup)
-    task_models = choose_models(models or {}, {} if llm is not None else recorded, setup)
-    chosen_embedder = choose_embedder(embedder, recorded, setup)
-    _share_silences([chosen_llm, *task_models.values(), chosen_embedder])
+    chosen_llm, task_models, chosen_embedder = _models(llm, models, embedder, recorded, setup)
     rules = RulesInPlaceOfModel.of(chosen_language, options, chosen_embedder)
     has_model = {task: task_models.get(task, chosen_llm) is not None for task in MODEL_TASKS}
     claims = ClaimMemory(_kinds_of_one_value(options))
@@ -112,6 +110,23 @@ def open_engine(
     )
     _record_first_settings(engine, recorded, is_language_given=language is not None)
     return engine
+
+
+def _models(
+    llm: LLMArgument | None,
+    models: Mapping[ModelTask, LLMArgument] | None,
+    embedder: EmbedderArgument | None,
+    recorded: Mapping[str, str],
+    setup: Setup,
+) -> tuple[LLM | None, Mapping[ModelTask, LLM | None], Embedder]:
+    """The model, those for single tasks, and the embedder; beside a given model, those for single tasks that the index
+    was made with do not count.
+    """
+    chosen_llm = choose_llm(llm, recorded, setup)
+    task_models = choose_models(models or {}, recorded if llm is None else {}, setup)
+    chosen_embedder = choose_embedder(embedder, recorded, setup)
+    _share_silences([chosen_llm, *task_models.values(), chosen_embedder])
+    return chosen_llm, task_models, chosen_embedder
 
 
 def _share_silences(models: Iterable[object]) -> None:

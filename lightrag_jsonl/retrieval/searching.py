@@ -58,8 +58,9 @@ class Searcher(Struct, frozen=True):
         )
         for lens in self.lenses:
             task = lens.narrow(task)
-        overviews = [lens.overview(task, context) for lens in self.lenses if request.for_overview]
-        result = next(filter(None, overviews), None) or ranking.find(task, context)
+        result = self._overview(task, context) if request.for_overview else None
+        if result is None:
+            result = ranking.find(task, context)
         telling: list[int] = []
         for number, lens in enumerate(self.lenses):
             result_of_lens = lens.find(task, result)
@@ -67,6 +68,14 @@ class Searcher(Struct, frozen=True):
                 telling.append(number)
                 result = result_of_lens
         return structs.replace(result, lenses=tuple(telling))
+
+    def _overview(self, task: SearchTask, context: Context) -> SearchResult | None:
+        """What the first lens that can says about everything."""
+        for lens in self.lenses:
+            overview = lens.overview(task, context)
+            if overview is not None:
+                return overview
+        return None
 
 
 # ── further processes ─────────────────────────────────────────────────────────

@@ -130,14 +130,14 @@ def test_a_separated_name_keeps_its_relations_to_short_forms_that_are_taken_apar
     with LightRAG(tmp_path) as rag:
         rag.entities.separate("Nadia Petrov", {"pilot": ["a"]})
         rag.entities.unmerge("Jensen", "Petrov")
-        ends = {frozenset((one.source, one.target)) for one in rag.entities.relations()}
+        ends = {frozenset((stated.source, stated.target)) for stated in rag.entities.relations()}
         assert ends == {
             frozenset(("Nadia Petrov (pilot)", "Jensen")),
             frozenset(("Petrov", "Karl Jensen")),
         }
         assert rag.entities.get("Petrov").aliases == ()
         rag.entities.rejoin("Nadia Petrov (pilot)")
-        ends = {frozenset((one.source, one.target)) for one in rag.entities.relations()}
+        ends = {frozenset((stated.source, stated.target)) for stated in rag.entities.relations()}
         assert frozenset(("Nadia Petrov", "Jensen")) in ends
     assert problems(tmp_path) == []
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from lightrag_jsonl import AsyncLightRAG, LightRAGError, LLMError
 from lightrag_jsonl.core.types import Chunk, Document, Extraction
 from tests.indexing.libraries import few_examples
-from tests.kit import index, problems, view
+from tests.kit import assert_rebuilt_alike, index, problems
 from tests.laws.test_bearers import NAMES, Reader
 
 MOST_STEPS = 12
@@ -145,9 +145,7 @@ def test_an_index_is_what_its_documents_and_edits_say(chance: random.Random) -> 
                 reader.share = chance.choice([0.0, 0.0, 0.4, 0.8])
                 await history.step()
                 assert problems(folder) == []
-            merged = view(folder)
-            await rag.admin.rebuild()
-            assert view(folder) == merged
+            await assert_rebuilt_alike(rag, folder)
 
     with tempfile.TemporaryDirectory() as folder:
         asyncio.run(run(folder))
