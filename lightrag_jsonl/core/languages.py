@@ -96,8 +96,8 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         listing="List from the graph ({}), {} as far as the graph knows",
         listing_of_documents="Documents, {} in all",
         listing_unread="; passages without records, which may hold more: {}",
-        lists_need_records="Complete lists and numbers need the records of a model (or `insert_records`): this "
-        "graph was read by rules.",
+        lists_need_records="Whether this is all is not known: complete lists and numbers need the records of a model "
+        "(or `insert_records`), and this graph was read by rules.",
         listed_documents="documents",
         listed_type="type {}",
         listed_relations="{} of {}",
@@ -152,7 +152,7 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         listing="图谱列表（{}），据图谱所知共 {} 项",
         listing_of_documents="全部文档，共 {} 篇",
         listing_unread="；另有 {} 个段落没有记录，可能有遗漏",
-        lists_need_records="完整列表和数目需要由模型（或 `insert_records`）提供的记录：本图谱仅由规则抽取。",
+        lists_need_records="以上未必是全部：完整列表和数目需要由模型（或 `insert_records`）提供的记录，而本图谱仅由规则抽取。",
         listed_documents="文档",
         listed_type="类型：{}",
         listed_relations="{1}的关系：{0}",

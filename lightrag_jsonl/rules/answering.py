@@ -218,7 +218,22 @@ def nearest_quotes(question: str, context: Context, language: Language) -> list[
             if hit_count:
                 score = _score(quote, other_weights)
             groups[hit_count].append((quote, score))
-    return [quote for count in sorted(groups, reverse=True) for quote in _by_score(groups[count])]
+    ranked = [quote for count in sorted(groups, reverse=True) for quote in _by_score(groups[count])]
+    return _with_what_is_asked(ranked, other_weights)
+
+
+def _with_what_is_asked(quotes: Sequence[Quote], weights: Mapping[str, float]) -> list[Quote]:
+    """The quotes, with the one of the same passages that has most of the question's other words among the first:
+    prose does not repeat its subject or its date in each sentence.
+    """
+    first = quotes[:NEAREST_SENTENCES]
+    passages = {quote.number for quote in first}
+    of_passages = [quote for quote in quotes if quote.number in passages]
+    most_asked = max(of_passages, key=lambda quote: _score(quote, weights), default=None)
+    if most_asked is None or most_asked in first:
+        return [*quotes]
+    others = [quote for quote in quotes if quote is not most_asked]
+    return [*others[: NEAREST_SENTENCES - 1], most_asked, *others[NEAREST_SENTENCES - 1 :]]
 
 
 def sentence_limit(response_type: str) -> int | None:

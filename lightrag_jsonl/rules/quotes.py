@@ -41,6 +41,7 @@ _BOLD_LINE = pattern_of(r"\A(?:\*\*[^*\n]+\*\*|__[^_\n]+__)\Z")
 _NUMBERED_HEADING = pattern_of(
     r"\A(?:\d{1,3}[.)、．]|[（(]?[一二三四五六七八九十]{1,3}[）)、．.])\s*+\S"
 )
+_RULE = pattern_of(r"\n[ \t]*\n[ \t]*([-*_])(?:[ \t]*\1){2,}[ \t]*\n")  # a line between two parts
 _HEAD_OF_MAIL = pattern_of(
     r"^(?:From|发件人)[ \t]*[:：][ \t]*(?P<sender><[^\n]+|[^\n<]+?)[ \t]*(?:<[^\n]*)?\n"
     r"(?:(?:To|Cc|Date|Sent|Subject|收件人|抄送|日期|发送时间|主题)[ \t]*[:：][^\n]*(?:\n|\Z)){1,5}",
@@ -90,9 +91,10 @@ class Quote(Struct, frozen=True, kw_only=True):
         led_text = self.text if self.lead == title else f"{self.lead}\n{self.text}"
         if folded_name in folded_text(led_text):
             return True
-        headings = folded_text(self.setting).replace(HEADING_SEPARATOR, "\n").split("\n")
+        headings = self.setting.replace(HEADING_SEPARATOR, "\n").split("\n")
         return any(
-            folded_name in heading and len(heading) <= 2 * len(folded_name) for heading in headings
+            folded_name in heading and len(heading) <= 2 * len(folded_name)
+            for heading in map(folded_text, headings)
         )
 
 
@@ -118,7 +120,11 @@ def _chunk_quotes(chunk: Chunk, rank: int, title: str) -> Iterator[Quote]:
     text = without_markup(chunk.text)
     setting = _Setting(title, chunk.heading, text)
     spans = sentence_spans(text)
+    end_before = 0
     for place, (start, end) in enumerate(spans, start=1):
+        if _RULE.search(chunk.text, end_before, start):
+            setting.end_subheading()
+        end_before = end
         line = citable_line(chunk.text[start:end])
         is_last = place == len(spans)
         if not line or (setting.takes(text, start, end, line, is_last=is_last) and len(spans) > 1):
@@ -150,6 +156,7 @@ class _Setting:
         self._heading = heading
         self._heads = list(_HEAD_OF_MAIL.finditer(text))
         self._subheading = ""
+        self._is_numbered = False  # the subheading, so that the next number ends its part
         self._heading_end = 0  # of the line of the last heading
         self._sender = ""
         self._is_signature = False
@@ -199,7 +206,10 @@ class _Setting:
         if start < self._heading_end:  # the second sentence of a heading
             return True
         is_heading = HEADING.match(text, start) is not None or line == self._title
-        if not is_heading and not self._is_subheading(text, start, end, line):
+        whole_line = text[_line_start(text, start) : _line_end(text, end)].strip()
+        if not is_heading and not self._is_subheading(text, end, line, whole_line):
+            if self._is_numbered and _NUMBERED_HEADING.match(whole_line):
+                self.end_subheading()
             return False
         self._heading_end = _line_end(text, end)
         if is_heading:  # whole, also behind the point of "Motion 4."
@@ -207,14 +217,14 @@ class _Setting:
         self._above = line if _only_asks(line) else ""
         self._above_indent = -1
         self._subheading = "" if is_heading else line
+        self._is_numbered = _NUMBERED_HEADING.match(whole_line) is not None
         self._heading = line if is_heading else self._heading
         return True
 
-    def _is_subheading(self, text: str, start: int, end: int, line: str) -> bool:
+    def _is_subheading(self, text: str, end: int, line: str, whole_line: str) -> bool:
         """Whether a line is a heading without a mark: in bold, or numbered above a paragraph, and no point of
         a list.
         """
-        whole_line = text[_line_start(text, start) : _line_end(text, end)].strip()
         if "\n" in whole_line or _SENTENCE_END.search(line) or line.endswith(_LEADS_IN):
             return False
         if _BOLD_LINE.match(whole_line):
@@ -224,6 +234,10 @@ class _Setting:
             self._above or self._has_items or LIST_ITEM.match(below) or TABLE_ROW.match(below)
         )
         return not is_point and _NUMBERED_HEADING.match(whole_line) is not None
+
+    def end_subheading(self) -> None:
+        """Note that what follows no longer stands below the last heading without a mark."""
+        self._subheading = ""
 
     def _takes_head(self, start: int) -> bool:
         """Whether a sentence stands in the head of a mail, whose sender says what follows."""

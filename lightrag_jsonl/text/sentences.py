@@ -60,6 +60,8 @@ _TAG_OR_NOTE = rf"</?[A-Za-z][^<>]{{0,80}}>|{CITATION_MARKER.pattern}"
 _FIRST_OF_STOP = pattern_of("[\n\f\x1c-\x1e\u2029。！？｡.!?…．]")
 _CLOSERS = pattern_of(rf"(?:[”’」』）)\]】〕》〉»*_]|{_TAG_OR_NOTE})*")
 _CLOSERS_STRAIGHT = pattern_of(rf"(?:[\"'”’」』）)\]】〕》〉»*_]|{_TAG_OR_NOTE})*")
+# Behind a stop and what closes there: a comma, the target of a link, or prose behind the title of a work
+_GOES_ON = pattern_of(r"[，、；：]|(?<=\])\(|(?<=[》〉])[^\s。！？｡.!?…]")
 _NEXT = pattern_of(r"\s*([\"'“‘«(\[「『《_*]*)(\w*)")
 _HEADING = pattern_of(r"[^\S\n]*#{1,6}\s")
 TABLE_ROW = pattern_of(r"[^\S\n]*\|")
@@ -124,7 +126,9 @@ def _sentence_ends(text: str) -> Iterator[int]:
             end = stop.end() if stop["blank"] or _line_ends(text, stop) else None
             quotes = 0 if end else quotes
         elif stop["wide"]:
-            end = _after(_CLOSERS_STRAIGHT if quotes % 2 else _CLOSERS, text, stop.end())
+            closers = _CLOSERS_STRAIGHT if quotes % 2 else _CLOSERS
+            after = _after(closers, text, stop.end())
+            end = None if _GOES_ON.match(text, after) else after
         else:
             end = _narrow_end(text, start, stop)
         if end is not None and end > start:

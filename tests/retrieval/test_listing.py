@@ -268,14 +268,14 @@ async def _chunks(rag: AsyncLightRAG, id: str) -> list[Any]:
             "Una Keel was educated at Tolva College.",
             "How many people studied at Tolva College?",
             ("Ada Orne", "Ivo Brack", "Una Keel"),
-            "Complete lists and numbers need the records of a model",
+            "Whether this is all is not known",
         ),
         (
             "zh",
             "沈知微就读于湖山大学。周牧野毕业于湖山大学。陆文衡曾在湖山大学求学🎓。",
             "哪些人曾就读于湖山大学？",
             ("沈知微", "周牧野", "陆文衡"),
-            "完整列表和数目需要由模型",
+            "以上未必是全部",
         ),
     ],
 )
@@ -312,7 +312,7 @@ async def test_what_one_thing_did_is_no_list(tmp_path: Path, question: str, is_l
             "Ada Orne worked at the harbour of Tolva, where mills and boats were built."
         )
         answer = await rag.query(question)
-    assert ("Complete lists" in answer.text) == is_list
+    assert ("complete lists" in answer.text) == is_list
 
 
 async def test_what_is_read_when_asked_makes_a_list_once_all_of_it_is_read(tmp_path: Path) -> None:

@@ -239,6 +239,63 @@ def test_a_heading_that_names_many_makes_no_sentence_one_about_them() -> None:
     assert lines[0] == "东莱太史慈也来了👻。 [1]"
 
 
+def test_the_text_right_below_a_title_is_as_much_about_it_as_the_text_of_a_section() -> None:
+    """The title stands above both, whatever stands between."""
+    text = (
+        "# Tarn Kettle\n\nThe Tarn Kettle is made in Oslo. It holds two litres. It costs 40 euros."
+        "\n\n## Repairs\n\nPost it to the shop. Wait two weeks."
+    )
+    lines = quoted_lines(answer("What are the costs of the Tarn Kettle?", context(text)))
+
+    assert lines[0] == "It costs 40 euros. [1]"
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "language", "said"),
+    [
+        (
+            "Ida Moe came late. Ida Moe likes tea. Ida Moe paints. The ladder of the barn fell on a goat.",
+            "Which goat did the ladder of Ida Moe hit?",
+            "en",
+            "The ladder of the barn fell on a goat. [1]",
+        ),
+        (
+            "《北岭晚报》在北岭。《北岭晚报》有八版。《北岭晚报》每天出版。总编辑由许闻达担任。",
+            "《北岭晚报》的总编辑是谁？",
+            "zh",
+            "总编辑由许闻达担任。 [1]",
+        ),
+    ],
+)
+def test_what_is_asked_is_shown_beside_a_name_that_stands_in_many_sentences(
+    text: str, question: str, language: Language, said: str
+) -> None:
+    """Prose does not repeat its subject in each sentence."""
+    assert said in quoted_lines(answer(question, context(text, facts=False), language))
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "said"),
+    [
+        (
+            "3. Roof  10:00  Ada Orne\nTwo firms were asked.\n4. Board  10:30  Ivo Brack\n    - Una Keel follows Ivo Brack",
+            "Who follows Ivo Brack?",
+            "Una Keel follows Ivo Brack [1]",
+        ),
+        (
+            "# Votes\n\n**1. Ada Orne**\n\nIs for it.\n\n**2. Ivo Brack**\n\nIs against it.\n\n---\n\nQueries: Una Keel",
+            "Who answers queries?",
+            "Votes: Queries: Una Keel [1]",
+        ),
+    ],
+)
+def test_a_heading_leads_nothing_behind_the_next_number_or_a_line(
+    text: str, question: str, said: str
+) -> None:
+    """What stands there is about something else."""
+    assert said in quoted_lines(answer(question, context(text, facts=False)))
+
+
 @pytest.mark.parametrize("heading", ["# Marie Curie", "### Marie Curie", "Marie Curie"])
 def test_a_heading_is_not_quoted_unless_alone(heading: str) -> None:
     """It says nothing; without any text under it, it is all that there is."""

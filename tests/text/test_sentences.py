@@ -39,6 +39,23 @@ def test_quoted_lines_are_apart_from_what_is_said_to_them() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "许闻达在《谁动了灯塔？》一书中写了渡口。",
+        "许闻达读过《灯塔在哪里？》。",
+        "馆方发布了[“新馆开放，欢迎来访！”](https://example.org/a/b)的通知。",
+        "信中写道“请说明原因。”，馆方没有答复。",
+    ],
+)
+def test_a_stop_inside_a_title_a_link_or_a_quotation_that_goes_on_ends_nothing(
+    sentence: str,
+) -> None:
+    """What follows says that the sentence goes on."""
+    text = f"{sentence}第二句。"
+    assert [text[start:end] for start, end in sentence_spans(text)] == [sentence, "第二句。"]
+
+
 def test_every_initial_belongs_to_a_name() -> None:
     """P. too, which also stands for a page."""
     text = "We met P. S. Odum. See p. 5 of it."
