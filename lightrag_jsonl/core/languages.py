@@ -6,7 +6,8 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from lightrag_jsonl.text.cjk import has_cjk, is_cjk
+from lightrag_jsonl.text.cjk import CJK, has_cjk, is_cjk
+from lightrag_jsonl.text.patterns import pattern_of
 
 Language: TypeAlias = Literal["en", "zh"]
 
@@ -16,13 +17,18 @@ def known_language(name: str) -> Language:
     return "zh" if name.casefold().startswith("zh") else "en"
 
 
+_OTHER_WORD = pattern_of(rf"[^\W\d_{CJK}]+")
+
+
 @lru_cache(400)
 def written_in(text: str, default: Language) -> Language:
-    """Chinese if at least a fifth of the letters are CJK, else English; the default without letters."""
+    """Chinese if there are at least as many CJK characters as words in other letters, else English; the default
+    without letters.
+    """
     if not has_cjk(text):
         return "en" if any(map(str.isalpha, text)) else default
-    letters = [char for char in text if char.isalpha()]
-    return "zh" if sum(map(is_cjk, letters)) * 5 >= len(letters) else "en"
+    character_count = sum(map(is_cjk, text))
+    return "zh" if character_count >= len(_OTHER_WORD.findall(text)) else "en"
 
 
 # The keyword of a relation between names of one sentence that states nothing about them.
@@ -132,12 +138,12 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         unread="(!) Not all passages found could be read for this question: {}",
         unread_whole="none are for a question about the whole, and a model has read {} of all {}.",
         no_words="The model gave no answer in words.",
-        nothing_found="Nothing with these words was found in the sources.",
-        nothing_with="Nothing with “{}” was found in the sources.",
+        nothing_found="No sentence with these words was found in the sources.",
+        nothing_with="No sentence with “{}” was found in the sources.",
         conflicts="Contradictions",
         conflict="The sources differ on {}: {} / {}",
         as_of="As of {}: what did not hold then is left out, as far as the graph knows.",
-        as_of_documents="Documents with a later date are left out (as of {}); what had ended by then is not known "
+        as_of_documents="As of {}: no document with a later date counts; what had ended by then is not known "
         "without the records of a model.",
         undated_sources="Sources found that have no date, and may be later: {} of {}.",
         words_not_quoted="Words of the question that none of these sentences has: {}.",
@@ -187,12 +193,12 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         unread="（!）检索到的段落未能全部读取：{}",
         unread_whole="关于整体的问题不触发阅读，模型已读全部 {1} 个段落中的 {0} 个。",
         no_words="模型没有写出答案。",
-        nothing_found="资料中没有找到含有这些词的内容。",
-        nothing_with="资料中没有找到含有“{}”的内容。",
+        nothing_found="资料中没有找到含有这些词的句子。",
+        nothing_with="资料中没有找到含有“{}”的句子。",
         conflicts="矛盾之处",
         conflict="关于“{}”，各来源说法不一：{} / {}",
         as_of="截至 {} 的情况：据图谱所知，当时不成立的内容已略去。",
-        as_of_documents="已略去日期晚于 {} 的文档；没有模型提供的记录，无从得知哪些内容当时已经失效。",
+        as_of_documents="截至 {} 的情况：日期更晚的文档不计；没有模型提供的记录，无从得知哪些内容当时已经失效。",
         undated_sources="没有日期、可能晚于该时点的来源：{1} 份中的 {0} 份。",
         words_not_quoted="以上句子都没有出现问题中的这些词：{}。",
         since="{} 起",

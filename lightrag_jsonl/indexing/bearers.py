@@ -42,7 +42,7 @@ from lightrag_jsonl.text.terms import STOP_WORDS
 MentionRows: TypeAlias = tuple[list[EntityMentionRow], list[RelationMentionRow]]
 
 _GIVES_A_NAME = pattern_of(  # 云港大学（简称云大）; 尚恩·菲南（英语：Shane Filan）
-    rf"(?<![^{CJK}\w])[^{CJK}\w]*简称[为為曰是叫作做之：:\s“「『‘\"]*"
+    rf"(?<![^{CJK}\w])[^{CJK}\w]*(?:(?:以下|下文|后文|本文)?简称|以下称|下称)[为為曰是叫作做之：:\s“「『‘\"]*"
     rf"|(?<=[{CJK}])\s?(?P<bracket>[（(])(?P<language>[{CJK}]{{1,3}}[语語文][：:])?\s*(?=[^\W\d_{CJK}])"
 )
 _ENDS_A_WORD = pattern_of(  # a word that opens a bracket is no bearer: 诺丁汉郡（英文简称Notts）

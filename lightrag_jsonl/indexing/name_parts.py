@@ -1,6 +1,5 @@
 """The parts of a name, and the short forms that a document may use for it after that."""
 
-import unicodedata
 from collections.abc import Collection, Iterator
 from functools import cached_property, lru_cache
 
@@ -17,6 +16,7 @@ from lightrag_jsonl.indexing.english_names import initials
 from lightrag_jsonl.rules.english import OFFICES, TYPES_BY_WORD
 from lightrag_jsonl.rules.words import is_given_name, is_ordinary
 from lightrag_jsonl.text.cjk import has_cjk
+from lightrag_jsonl.text.names import without_accents
 from lightrag_jsonl.text.patterns import pattern_of
 from lightrag_jsonl.text.strings import words as word_set
 from lightrag_jsonl.text.terms import STOP_WORDS
@@ -75,7 +75,7 @@ class NameParts(Struct, frozen=True, dict=True):
     def of(cls, name: str, key: str, type: str, *, votes: int, first: int) -> "NameParts":
         """The parts of a name with a key and a type."""
         kind = _kind(type)
-        plain = _without_accents(key)
+        plain = without_accents(key)
         match = _ASIDE.search(plain)
         bare = plain[: match.start()] if match else plain
         aside = match[1].strip() if match else ""
@@ -256,15 +256,6 @@ def _kind(type: str) -> str:
     if folded in CONCEPTS:
         return "concept"
     return "" if folded in UNTYPED else folded
-
-
-def _without_accents(key: str) -> str:
-    """A name key without combining characters; the letters of Korean syllables stay joined."""
-    if key.isascii():
-        return key
-    decomposed = unicodedata.normalize("NFD", key)
-    letters = "".join(char for char in decomposed if not unicodedata.combining(char))
-    return unicodedata.normalize("NFC", letters)
 
 
 def _latin_words(bare: str, kind: str) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
 
 import numpy as np
 
@@ -31,12 +32,13 @@ from lightrag_jsonl.rules.quotes import (
 from lightrag_jsonl.text.cjk import FUNCTION_CHARACTERS, has_cjk, is_cjk, is_lone
 from lightrag_jsonl.text.dates import days_and_months
 from lightrag_jsonl.text.markup import without_marks
-from lightrag_jsonl.text.names import folded_text
+from lightrag_jsonl.text.names import folded_text, name_key, without_accents
 from lightrag_jsonl.text.numbers import NumberedPart, numbered_parts
 from lightrag_jsonl.text.patterns import pattern_of
 from lightrag_jsonl.text.question_kinds import asks_about_everything, asks_for_list, content_words
 
 NEAREST_SENTENCES = 3  # sentences of an answer
+SHORTEST_FORM = 4  # letters of a word that may stand in another form
 MOST_EMBEDDED = 40  # sentences of the best passages, where none has a word of the question
 # Not tuned: from half to twice as much, answers of SQuAD, DRCD and CMRC 2018 hold as many of the labels.
 SETTING_WEIGHT = 0.5  # of a term that stands only in the headings above a sentence
@@ -128,7 +130,7 @@ def select_answer(question: str, context: Context, language: Language) -> Quoted
         return _quoted(quotes, overview_outline(context, question_language), notes, context)
     quotes = defining_first(question, nearest_quotes(question, context, language))
     if quotes := quotes[: limit or NEAREST_SENTENCES]:
-        notes = [*_missing_words_note(question, quotes, words), *notes]
+        notes = [*_missing_words_note(question, context, quotes, language), *notes]
         if asks_for_list(question) and not context.has_records:
             notes.append(words.lists_need_records)
         return _quoted(quotes, words.nearest_sentences, notes, context)
@@ -201,25 +203,34 @@ def nearest_quotes(question: str, context: Context, language: Language) -> list[
             for quote in sorted(group, key=lambda quote: -_score(quote, other_weights))
         ]
     names = names_in_question(question, language)
-    if names and not any(_holds_half(quote, name) for quote in quotes for name in names):
+    spellings = [_spellings(name, context) for name in names]
+    if names and not any(map(partial(_may_be_named, quotes), spellings)):
         return []
     weights = _term_weights(question, context, quotes)
-    name = names[0] if len(names) == 1 else ""
+    own_names = spellings[0] if len(names) == 1 else []
     of_dates = are_of_dates(quotes, context, days_and_months(question))
     # Where all have the name or are of the date, its words tell nothing.
-    known_terms = terms_with_characters(name) if name else frozenset()
+    known_terms = frozenset[str]().union(*map(terms_with_characters, own_names))
     if any(of_dates):
         known_terms |= date_terms(question)
     other_weights = {term: weight for term, weight in weights.items() if term not in known_terms}
     groups = defaultdict[int, list[tuple[Quote, float]]](list)
     for quote, is_of_date in zip(quotes, of_dates, strict=True):
         if score := _score(quote, weights):
-            hit_count = is_of_date + (bool(name) and quote.has_name(name))
+            hit_count = is_of_date + any(map(quote.has_name, own_names))
             if hit_count:
                 score = _score(quote, other_weights)
             groups[hit_count].append((quote, score))
     ranked = [quote for count in sorted(groups, reverse=True) for quote in _by_score(groups[count])]
     return _with_what_is_asked(ranked, other_weights)
+
+
+def _spellings(name: str, context: Context) -> list[str]:
+    """A name, and the other names of the entity that the graph has under it."""
+    key = name_key(name)
+    names_by_entity = [(entity.name, *entity.aliases) for entity in context.entities]
+    spellings = [names for names in names_by_entity if key in map(name_key, names)]
+    return [*dict.fromkeys([name, *chain.from_iterable(spellings)])]
 
 
 def _with_what_is_asked(quotes: Sequence[Quote], weights: Mapping[str, float]) -> list[Quote]:
@@ -232,8 +243,9 @@ def _with_what_is_asked(quotes: Sequence[Quote], weights: Mapping[str, float]) -
     most_asked = max(of_passages, key=lambda quote: _score(quote, weights), default=None)
     if most_asked is None or most_asked in first:
         return [*quotes]
-    others = [quote for quote in quotes if quote is not most_asked]
-    return [*others[: NEAREST_SENTENCES - 1], most_asked, *others[NEAREST_SENTENCES - 1 :]]
+    in_order = [quote for quote in quotes if quote is not most_asked]
+    in_order.insert(NEAREST_SENTENCES - 1, most_asked)
+    return in_order
 
 
 def sentence_limit(response_type: str) -> int | None:
@@ -274,17 +286,29 @@ def _moment_notes(context: Context, words: FixedWords) -> list[str]:
     return notes
 
 
-def _missing_words_note(question: str, quotes: Sequence[Quote], words: FixedWords) -> list[str]:
-    """The words of a question that neither the quotes nor the headings above have, if they are more than half of
-    its words; runs of Chinese characters, whose words are not known, and single letters are none.
+def _missing_words_note(
+    question: str, context: Context, quotes: Sequence[Quote], language: Language
+) -> list[str]:
+    """The names of a question that neither the quotes nor the headings above have; and its other words, if more
+    than half of all are missing: not single letters and not runs of Chinese characters, whose words are unknown.
     """
-    quoted = frozenset[str]().union(*[quote.terms | quote.setting_terms for quote in quotes])
+    names = names_in_question(question, language)
+    held_names = [name for name in names if _is_held(quotes, _spellings(name, context))]
+    quoted = content_terms(" ".join(held_names)).union(
+        *[quote.terms | quote.setting_terms for quote in quotes]
+    )
     content = [word for word in content_words(question) if len(word) > 1 and not word.isdecimal()]
     missing = [
         word for word in content if not has_cjk(word) and content_terms(word).isdisjoint(quoted)
     ]
-    if 2 * len(missing) <= len(content):
+    missing_names = [name for name in names if name not in held_names]
+    if 2 * len(missing) > len(content):
+        missing += filter(has_cjk, missing_names)
+    else:
+        missing = missing_names
+    if not missing:
         return []
+    words = FIXED_WORDS[written_in(question, language)]
     return [words.words_not_quoted.format(words.keyword_comma.join(missing))]
 
 
@@ -325,10 +349,35 @@ def _score(quote: Quote, weights: Mapping[str, float]) -> float:
     return quote.weight * weight / (1 + RANK_DECAY * quote.rank)
 
 
-def _holds_half(quote: Quote, name: str) -> bool:
+def _may_be_named(quotes: Sequence[Quote], spellings: Sequence[str]) -> bool:
+    """Whether a quote, or a heading above, has half of the words of a name in one of its spellings; or all words
+    of one stand there in another form: "India" for "Indian".
+    """
+    if _is_held(quotes, spellings):
+        return True
+    terms = frozenset[str]().union(*[quote.terms | quote.setting_terms for quote in quotes])
+    return any(
+        all(any(map(partial(_is_form_of, term), terms)) for term in content_terms(spelling))
+        for spelling in spellings
+    )
+
+
+def _is_held(quotes: Sequence[Quote], spellings: Sequence[str]) -> bool:
+    """Whether a quote, or a heading above, has half of the words of a name in one of its spellings."""
+    terms_of_spellings = list(map(content_terms, spellings))
+    return any(_holds_half(quote, terms) for quote in quotes for terms in terms_of_spellings)
+
+
+def _holds_half(quote: Quote, name_terms: frozenset[str]) -> bool:
     """Whether a quote, or a heading above, has half of the words of a name."""
-    name_terms = content_terms(name)
     return 2 * len(name_terms & (quote.terms | quote.setting_terms)) >= len(name_terms)
+
+
+def _is_form_of(term: str, word: str) -> bool:
+    """Whether two words begin with the same letters, but for the last one of the shorter word; accents do not count."""
+    shorter, longer = sorted(map(without_accents, (term, word)), key=len)
+    beginning = shorter[: max(SHORTEST_FORM, len(shorter) - 1)]
+    return len(shorter) >= SHORTEST_FORM and longer.startswith(beginning)
 
 
 def _by_score(scored: Sequence[tuple[Quote, float]]) -> list[Quote]:

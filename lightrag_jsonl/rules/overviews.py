@@ -2,6 +2,7 @@
 each section, from beginning to end.
 """
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
@@ -9,6 +10,7 @@ from lightrag_jsonl.core.answers import Context
 from lightrag_jsonl.core.languages import FIXED_WORDS, FixedWords, Language
 from lightrag_jsonl.core.types import HEADING_SEPARATOR
 from lightrag_jsonl.rules.quotes import Quote, content_terms, context_quotes
+from lightrag_jsonl.text.cjk import CJK
 from lightrag_jsonl.text.question_kinds import asks_about_everything, is_of_any_text
 
 SECTIONS = 6  # sentences of an answer
@@ -72,12 +74,24 @@ def _parts_line(context: Context, words: FixedWords) -> str:
 
 
 def _names_line(context: Context, words: FixedWords) -> str:
-    """The names of the communities most mentioned in the passages; "" without communities."""
-    mentions: Counter[str] = Counter()
-    for community in context.communities:
-        for name in community.entities[:MOST_OVERVIEW_NAMES]:
-            mentions[name] = sum([chunk.text.count(name) for chunk in context.chunks])
-    names = [name for name, count in mentions.most_common(MOST_OVERVIEW_NAMES) if count]
+    """The names of the communities most mentioned in the passages, apart from longer ones; "" without communities."""
+    central = [
+        name
+        for community in context.communities
+        for name in community.entities[:MOST_OVERVIEW_NAMES]
+    ]
+    containing = {
+        name
+        for community in context.communities
+        for name in community.entities
+        if any(part in name for part in central)
+    }
+    longest_first = sorted(containing, key=lambda name: (-len(name), name))
+    alternatives = "|".join(map(re.escape, longest_first))
+    any_name = re.compile(rf"(?<![^\W_{CJK}])(?:{alternatives})(?![^\W_{CJK}])")
+    mentions = Counter(name for chunk in context.chunks for name in any_name.findall(chunk.text))
+    mentioned = [name for name in dict.fromkeys(central) if mentions[name]]
+    names = sorted(mentioned, key=lambda name: -mentions[name])[:MOST_OVERVIEW_NAMES]
     return words.names_mentioned_most + words.list_comma.join(names) if names else ""
 
 

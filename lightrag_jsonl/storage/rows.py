@@ -248,7 +248,9 @@ class EntityRow(Struct):
         return self.mentions > self.quoted or self.summary is not None or bool(self.edited)
 
     def entity(self, chunk_ids: tuple[str, ...]) -> t.Entity:
-        """The entity for readers; degree not set."""
+        """The entity for readers; degree not set. Also called is what is stated, and what was merged by hand."""
+        own_keys = (self.key, name_key(self.name))
+        names = {*self.aliases, *self.names}
         return t.Entity(
             name=self.name,
             type=self.type,
@@ -256,7 +258,7 @@ class EntityRow(Struct):
             chunk_ids=chunk_ids,
             created_at=datetime.fromtimestamp(self.created_at, UTC),
             attributes=tuple(sorted(self.attributes)),
-            aliases=tuple(sorted(alias for alias in self.aliases if name_key(alias) != self.key)),
+            aliases=tuple(sorted(name for name in names if name_key(name) not in own_keys)),
         )
 
 

@@ -180,3 +180,12 @@ def _strip_quotes(text: str) -> str:
         else:
             break
     return "" if text in _QUOTES else text
+
+
+def without_accents(key: str) -> str:
+    """A name key or a word without combining characters; the letters of Korean syllables stay joined."""
+    if key.isascii():
+        return key
+    decomposed = unicodedata.normalize("NFD", key)
+    letters = "".join(char for char in decomposed if not unicodedata.combining(char))
+    return unicodedata.normalize("NFC", letters)

@@ -60,8 +60,8 @@ _TAG_OR_NOTE = rf"</?[A-Za-z][^<>]{{0,80}}>|{CITATION_MARKER.pattern}"
 _FIRST_OF_STOP = pattern_of("[\n\f\x1c-\x1e\u2029。！？｡.!?…．]")
 _CLOSERS = pattern_of(rf"(?:[”’」』）)\]】〕》〉»*_]|{_TAG_OR_NOTE})*")
 _CLOSERS_STRAIGHT = pattern_of(rf"(?:[\"'”’」』）)\]】〕》〉»*_]|{_TAG_OR_NOTE})*")
-# Behind a stop and what closes there: a comma, the target of a link, or prose behind the title of a work
-_GOES_ON = pattern_of(r"[，、；：]|(?<=\])\(|(?<=[》〉])[^\s。！？｡.!?…]")
+# Behind a stop and what closes there: a mark, the target of a link, or prose behind the title of a work
+_GOES_ON = pattern_of(r"[，、；：。！？｡]|(?<=\])\(|(?<=[》〉])[^\s。！？｡.!?…]")
 _NEXT = pattern_of(r"\s*([\"'“‘«(\[「『《_*]*)(\w*)")
 _HEADING = pattern_of(r"[^\S\n]*#{1,6}\s")
 TABLE_ROW = pattern_of(r"[^\S\n]*\|")

@@ -161,11 +161,11 @@ def test_a_notice_says_that_no_model_wrote_it(question: str, closing: str, tmp_p
 @pytest.mark.parametrize(
     ("question", "names", "said"),
     [
-        ("What is the capital of Peru?", "Peru", "Nothing with “Peru” was found"),
-        ("Who is Oddvar Brekke?", "", "Nothing with “Oddvar Brekke” was found"),
-        ("quantum chromodynamics", "", "Nothing with "),
-        ("", "", "Nothing with these words"),
-        ("👻", "", "Nothing with these words"),
+        ("What is the capital of Peru?", "Peru", "No sentence with “Peru” was found"),
+        ("Who is Oddvar Brekke?", "", "No sentence with “Oddvar Brekke” was found"),
+        ("quantum chromodynamics", "", "No sentence with "),
+        ("", "", "No sentence with these words"),
+        ("👻", "", "No sentence with these words"),
     ],
 )
 def test_nothing_with_these_words_is_said_so(question: str, names: str, said: str) -> None:
@@ -217,7 +217,7 @@ def test_a_word_in_latin_letters_is_the_name_of_a_chinese_question() -> None:
     assert lines[0] == "tmate 是林岳的作品。 [1]"
     assert (
         answer("谁创建了 zellij？", context(text, facts=False), "zh")
-        == "资料中没有找到含有“zellij”的内容。"
+        == "资料中没有找到含有“zellij”的句子。"
     )
 
 
