@@ -141,7 +141,7 @@ def _segmented_names(segments: Sequence[SegmentedWord]) -> Iterator[Phrase]:
         if is_ordinary_chinese(simplified(name)):
             continue
         is_repeated = counts[name] > 1 and not segment.in_dictionary
-        if type == "person" and not is_repeated and not _begins_with_surname(name):
+        if type == "person" and not is_repeated and not begins_with_surname(name):
             continue
         yield Phrase(
             start=segment.start, end=segment.end, name=name, type=type, sure=type != UNKNOWN_TYPE
@@ -174,7 +174,7 @@ def _is_person(word: SegmentedWord) -> bool:
     return word.tag.startswith("nr")
 
 
-def _begins_with_surname(name: str) -> bool:
+def begins_with_surname(name: str) -> bool:
     """Whether a name begins with a Chinese surname, or is a foreign name in parts (·)."""
     plain = simplified(name)
     if "·" in plain or plain[:2] in _DOUBLE_SURNAMES:

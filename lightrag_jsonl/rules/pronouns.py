@@ -5,14 +5,16 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from lightrag_jsonl.rules.chinese import begins_with_surname
 from lightrag_jsonl.rules.english import OFFICES, PERSON_TITLES
 from lightrag_jsonl.rules.phrases import Phrase, Spans
-from lightrag_jsonl.rules.words import may_be_verb
+from lightrag_jsonl.rules.words import is_given_name, is_ordinary, may_be_verb
 from lightrag_jsonl.text.cjk import has_cjk
 from lightrag_jsonl.text.markup import HEADING, cells_of, is_table_header
 from lightrag_jsonl.text.names import name_key
 from lightrag_jsonl.text.patterns import pattern_of
 from lightrag_jsonl.text.sentences import TABLE_ROW, beginning_of_words
+from lightrag_jsonl.text.terms import STOP_WORDS
 
 _PRONOUN_WORD = pattern_of(  # others than these groups are never sure
     r"(?=[hsit他她它])"  # first letters, for speed
@@ -26,6 +28,13 @@ _POINTING = pattern_of(  # at the beginning of a sentence: to something before
 _OPENING = pattern_of(  # what may stand before a subject: nothing, a time, or "Later, "
     r"\W*(?:(?:in|on|by|from|since|during|until|after)\s[^,]{0,30}?\d{4},?\s"
     r"|(?:later|then|soon|afterwards|finally|however),?\s|\d{4}年[^，]{0,8}，?)?",
+    re.IGNORECASE,
+)
+_EMPTY_IT = pattern_of(  # it was noted that, it took ten years: of nothing before
+    r"it(?:['’]s|\s+(?:is|was|(?:has|had|will|would|may|might|can|could)\s+(?:be|been)))\s+(?:\w+\s+){0,3}?"
+    r"(?:that|whether|if|who|how|why|when|to(?!\s+(?:an?|the|its|his|her|their)\b)(?=\s+(?-i:[a-z])))\b"
+    r"|it\s+(?:took|takes?|seems?|seemed|appears?|appeared|follow(?:s|ed)|happen(?:s|ed)|turn(?:s|ed)\s+out|"
+    r"rain(?:s|ed)|snow(?:s|ed))\b",
     re.IGNORECASE,
 )
 _THINGS = ("place", "organization", "work", "event")  # no person
@@ -82,11 +91,13 @@ def with_subjects(
     A pronoun means the name in the heading, unless a sentence between has another subject; or the
     only name at the beginning of the sentence before, in the same paragraph, if the rest of that
     sentence names only places. A further paragraph, or point of a list, is about the heading again only
-    if it begins with the name, or has "he" or "she".
+    if it begins with the name, or has "he" or "she" and nobody else was the subject since. "It was noted that" means
+    nothing before.
     """
     sentences: list[NamedSentence] = []
     heading: Phrase | None = None
     candidate: Phrase | None = None
+    last_subject: Phrase | None = None
     end_before = 0
     for (mark_start, end), names in zip(spans, names_by_sentence, strict=True):
         is_row = _is_row(text, mark_start, end)
@@ -101,10 +112,11 @@ def with_subjects(
         if is_heading:
             heading = _whole_name(text, start, end, names)
             candidate = heading
+            last_subject = heading
         elif is_row or start > mark_start or _NEW_PARAGRAPH.search(text, end_before, start):
             pronoun = _PRONOUN_WORD.search(text, start, end)
             is_of_person = pronoun is not None and pronoun.lastgroup == "person"
-            candidate = heading if is_of_person else None
+            candidate = heading if is_of_person and last_subject is heading else None
         end_before = len(text) if is_heading else end  # below a heading begins no further paragraph
         is_pronoun = not is_heading and _begins_with_pronoun(text, start, end, names)
         subject = _pronoun_subject(text, start, end, candidate) if is_pronoun else None
@@ -124,6 +136,10 @@ def with_subjects(
         )
         if not is_heading:
             candidate = _next_candidate(text, sentences[-1], candidate, heading)
+            first_name = _opening_name(text, sentences[-1])
+            if first_name is not None and first_name.type not in _THINGS:
+                is_of_heading = heading and name_key(first_name.name) == name_key(heading.name)
+                last_subject = heading if is_of_heading else first_name
     return sentences
 
 
@@ -159,19 +175,16 @@ def _begins_with_pronoun(text: str, start: int, end: int, names: Sequence[Phrase
 
 
 def _pronoun_subject(text: str, start: int, end: int, candidate: Phrase | None) -> Phrase | None:
-    """The candidate at the place of a fitting pronoun at the beginning of a sentence.
-
-    He or she is a person, whatever else the text says of the name.
-    """
+    """The candidate at the place of a fitting pronoun at the beginning of a sentence; he or she is a person."""
     pronoun = _PRONOUN_WORD.search(text, start, end)
     sort = pronoun.lastgroup if pronoun else None
     if candidate is None or pronoun is None or sort is None:
         return None
     if _OPENING.fullmatch(text, start, pronoun.start()) is None:
         return None
-    if sort == "person" and candidate.type in _THINGS:
+    if sort == "person" and candidate.type != "person" and not _may_be_person(candidate):
         return None
-    if sort == "thing" and candidate.type == "person":
+    if sort == "thing" and (candidate.type == "person" or _EMPTY_IT.match(text, pronoun.start())):
         return None
     return Phrase(
         start=pronoun.start(),
@@ -182,18 +195,35 @@ def _pronoun_subject(text: str, start: int, end: int, candidate: Phrase | None) 
     )
 
 
+def _may_be_person(name: Phrase) -> bool:
+    """Whether a name of unknown type has a surname of China or a given name in front, or no ordinary word."""
+    if name.type in _THINGS:
+        return False
+    if has_cjk(name.name):
+        return begins_with_surname(name.name)
+    words = name.name.casefold().split()
+    return is_given_name(words[0]) or not any(
+        word in STOP_WORDS or is_ordinary(word) for word in words
+    )
+
+
+def _opening_name(text: str, sentence: NamedSentence) -> Phrase | None:
+    """The name that a sentence begins with."""
+    for name in sentence.names[:1]:
+        if _BEFORE_SUBJECT.fullmatch(text, sentence.start, name.start) is not None:
+            return name
+    return None
+
+
 def _next_candidate(
     text: str, sentence: NamedSentence, candidate: Phrase | None, heading: Phrase | None
 ) -> Phrase | None:
     """The meaning of a pronoun at the beginning of the next sentence, if certain."""
     subject = sentence.subject
     further_names = list(sentence.names)
-    begins_with_name = (
-        further_names
-        and _BEFORE_SUBJECT.fullmatch(text, sentence.start, further_names[0].start) is not None
-    )
-    if begins_with_name:
-        if not _is_subject(text, further_names[0], sentence.end):
+    first_name = _opening_name(text, sentence)
+    if first_name is not None:
+        if not _is_subject(text, first_name, sentence.end):
             return None
         subject = further_names.pop(0)
         if further_names and _AND.match(text, subject.end, further_names[0].start):

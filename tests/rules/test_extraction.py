@@ -148,6 +148,10 @@ def test_a_pronoun_at_the_beginning_is_explained() -> None:
         "Ann Lee sang. When she left, she moved to Oslo.",
         "Lee’s theorem is deep. It was found in Oslo.",
         "Harvard students sang. It moved to Oslo.",
+        "Marsh College opened. It was also noted that Oslo slept.",
+        "Marsh College opened. It took Oslo ten years to pay.",
+        "# Yearly Report\n\nHer mother lived in Oslo.",
+        "# Ann Lee\n\nBob Ray sang.\n\nShe moved to Oslo.",
     ],
 )
 def test_a_sentence_whose_pronoun_may_mean_others_describes_nobody(text: str) -> None:
