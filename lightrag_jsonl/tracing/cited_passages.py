@@ -116,6 +116,7 @@ class CitedPassages:
     """All passages that the claims of an answer are judged by."""
 
     def __init__(self, passages: tuple[JudgedPassage, ...]) -> None:
+        self.passages = passages
         self.backgrounds = [passage.background for passage in passages]
         self.texts = [_text_of_passage(passage.text) for passage in passages]
         self._asides = [_text_of_passage(text) for text in dict.fromkeys(self.backgrounds)]
@@ -204,6 +205,8 @@ class Window:
         self, passages: CitedPassages, best: Sequence[tuple[int, int]], terms: frozenset[str]
     ) -> None:
         self.passages = passages
+        self._places = best
+        self._terms = terms
         number, place = best[0]
         nearest = passages.texts[number].sentences[place]
         self.place = Place(passage=number, start=nearest.start, end=nearest.end)
@@ -223,6 +226,17 @@ class Window:
         self.sentences = [self._sentence(number, place) for number, place in neighbours]
         backgrounds = [passages.backgrounds[number] for number, _ in neighbours]
         self.background = "\n".join(dict.fromkeys(backgrounds))
+
+    def passages_without(self, terms: frozenset[str]) -> CitedPassages:
+        """The passages that share words with the claim in one of its nearest sentences, apart from some."""
+        numbers = [
+            number
+            for number, place in self._places
+            if self.passages.texts[number].sentences[place].stems & self._terms - terms
+        ]
+        return read_passages(
+            tuple([self.passages.passages[number] for number in dict.fromkeys(numbers)])
+        )
 
     def _sentence(self, number: int, place: int) -> str:
         text = self.passages.texts[number]

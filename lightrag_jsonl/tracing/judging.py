@@ -167,7 +167,7 @@ def _lacking(claim: str, fact: ClaimFact, word: str) -> Reason:
 def _reasons(claim: str, window: Window, known_words: Collection[str]) -> Iterator[Reason]:
     yield from _value_reasons(claim, window)
     yield from _quotation_reasons(claim, window.passages)
-    yield from _name_reasons(claim, window.passages, known_words)
+    yield from _name_reasons(claim, window, known_words)
     if window.is_near:
         yield from _polarity_reasons(claim, window)
         yield from _strength_reasons(claim, window)
@@ -267,9 +267,9 @@ def _quotation_reasons(claim: str, passages: CitedPassages) -> Iterator[Reason]:
             yield _lacking(claim, fact, "quotation")
 
 
-def _name_reasons(
-    claim: str, passages: CitedPassages, known_words: Collection[str]
-) -> Iterator[Reason]:
+def _name_reasons(claim: str, window: Window, known_words: Collection[str]) -> Iterator[Reason]:
+    """The names that no passage has; and, to be compared, those that no passage has that shares another word."""
+    passages = window.passages
     if written_in(claim, "en") != written_in(passages.whole, "en"):
         return  # in another script, a name has other letters
     values = value_facts(claim)
@@ -279,14 +279,22 @@ def _name_reasons(
             return True
         return word in known_words and f" {word} " not in passages.whole
 
-    for fact in name_facts(claim, is_known):
+    names = list(name_facts(claim, is_known))
+    capitalized = [word for word in claim.split() if word[0].isupper()]
+    name_terms = claim_stems(" ".join([*capitalized, *(fact.text for fact in names)]))
+    passages_on_it = window.passages_without(name_terms)
+    for fact in names:
         if overlaps(fact.start, fact.end, values):
             continue  # the month of a date
         missing = _missing_part(fact.text, passages)
-        if missing:
+        missing_there = missing
+        if not missing and passages_on_it.texts:
+            missing_there = _missing_part(fact.text, passages_on_it)
+        if missing_there:
             yield Reason(
-                text=_words_for(claim)["name"].format(missing),
+                text=_words_for(claim)["name"].format(missing_there),
                 differing=(fact.start, fact.end),
+                decides=bool(missing),
             )
 
 

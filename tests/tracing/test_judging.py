@@ -193,6 +193,31 @@ def test_a_title_is_known_though_no_sentence_has_its_words(
     assert (judgement.verdict, judgement.reason) == (verdict, reason)
 
 
+@pytest.mark.parametrize(
+    ("claim", "verdict"),
+    [
+        ("Ada Orne married Ivo Brack.", "nearest"),
+        ("Una Keel married Ivo Brack.", "compare"),
+        ("Nils Tarn married Ivo Brack.", "missing"),
+        ("沈砚秋先生在一九三一年建造了渡口。", "nearest"),
+        ("梁月桥先生在一九三一年建造了渡口。", "compare"),
+        ("陆文衡先生在一九三一年建造了渡口。", "missing"),
+    ],
+)
+def test_a_name_of_another_passage_is_to_be_compared(claim: str, verdict: str) -> None:
+    """It stands among the passages, but not in those that the claim is nearest to."""
+    passages = [
+        JudgedPassage("Ada Orne is a potter. In 1990 she married Ivo Brack."),
+        JudgedPassage("Una Keel runs the mill. The mill is old. It has two wheels and a dry pond."),
+    ]
+    if not claim.isascii():
+        passages = [
+            JudgedPassage("渡口有两条船。沈砚秋先生在一九三一年将它建成。"),
+            JudgedPassage("磨坊很旧。梁月桥经营它多年。"),
+        ]
+    assert judge_claim(claim, passages).verdict == verdict
+
+
 def test_roles_are_not_judged() -> None:
     """Who did what to whom, words cannot tell: the sentence is shown, and nothing is said of it."""
     passage = JudgedPassage("The board of Lund sued the council of Malmo. The court met in spring.")
