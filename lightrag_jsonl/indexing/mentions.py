@@ -31,7 +31,7 @@ from lightrag_jsonl.rules import extract_names, has_other_name, name_problem
 from lightrag_jsonl.text.dates import iso_date, resolved_date
 from lightrag_jsonl.text.names import clean_name, name_key
 from lightrag_jsonl.text.patterns import pattern_of
-from lightrag_jsonl.text.strings import clipped, words
+from lightrag_jsonl.text.strings import clipped
 
 if TYPE_CHECKING:
     from lightrag_jsonl.indexing.ontology import Ontology
@@ -78,13 +78,17 @@ NewMention = TypeVar("NewMention", EntityMention, RelationMention)
 
 
 def dated_extraction(extraction: Extraction, chunk: Chunk) -> Extraction:
-    """The extraction with the dates of each mention in our form; relative dates are resolved by the date
-    of the document.
+    """The extraction with the different mentions, their dates in our form; relative dates are resolved by
+    the date of the document.
     """
     written = iso_date(chunk.date)
     entities = [_dated_mention(mention, written) for mention in extraction.entities]
     relations = [_dated_mention(mention, written) for mention in extraction.relations]
-    return replace(extraction, entities=tuple(entities), relations=tuple(relations))
+    return replace(
+        extraction,
+        entities=tuple(dict.fromkeys(entities)),
+        relations=tuple(dict.fromkeys(relations)),
+    )
 
 
 def _dated_mention(mention: NewMention, written: str) -> NewMention:
@@ -107,9 +111,6 @@ SMALL_PROMPT = "extract-small"  # asks small models for names; sentences of the 
 PRONOUNS = frozenset(
     {"I", "You", "He", "She", "It", "We", "They", "Him", "Her", "Them"}
     | {"我", "你", "您", "他", "她", "它", "我们", "你们", "他们", "她们", "它们", "咱们", "自己"}
-)
-NO_DATES = words(
-    "unknown unspecified none null n/a nil 无 未知 未指定 未提及 不详 不明 空 - – — ? ？"
 )
 PERSONS = frozenset({"person", "人物", "人", UNKNOWN_TYPE})  # "It" is a novel, and "He" helium
 
@@ -328,8 +329,8 @@ class MentionCollector(Struct, dict=True):
             grounded=self._text_words.has_whole_name(key),
             attributes=_attributes(record),
             aliases=self._aliases(record, key) if record.get("aliases") else (),
-            valid_from=_date(record.get("valid_from")),
-            valid_to=_date(record.get("valid_to")),
+            valid_from=_plain_text(record.get("valid_from")),
+            valid_to=_plain_text(record.get("valid_to")),
             quoted=record.get("quoted") is True,
         )
         self.entities[mention] = None
@@ -372,8 +373,8 @@ class MentionCollector(Struct, dict=True):
             keywords=keywords,
             description=_plain_text(record.get("description")),
             strength=strength if isinstance(strength, float) else 1.0,
-            valid_from=_date(record.get("valid_from")),
-            valid_to=_date(record.get("valid_to")),
+            valid_from=_plain_text(record.get("valid_from")),
+            valid_to=_plain_text(record.get("valid_to")),
         )
         self.relations[mention] = None
         self._relation_lines.setdefault(mention, line)
@@ -487,14 +488,6 @@ def _plain_text(value: Json) -> str:
         return ""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return str(value) if is_number else ""
-
-
-def _date(value: Json) -> str:
-    """A date as text; "" for a word that says that there is none."""
-    if value is None:  # most often
-        return ""
-    date = _plain_text(value)
-    return "" if date.rstrip(".").casefold() in NO_DATES else date
 
 
 def _plain_texts(value: Json) -> tuple[str, ...]:
