@@ -1,7 +1,7 @@
 """What all tables share: rows are read and written by the names of columns."""
 
 from collections import namedtuple
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache, lru_cache
 from typing import Any, TypeAlias, TypeVar, get_origin, get_type_hints
@@ -97,19 +97,6 @@ def integer_columns(cursor: Cursor) -> dict[str, Ids]:
     return dict(zip(names, table.T, strict=True))
 
 
-class NoRows:
-    """The result of a query for no keys, which no database is asked."""
-
-    rowcount = 0
-
-    def __init__(self, columns: str) -> None:
-        names = [column.split()[-1].rpartition(".")[2] for column in columns.split(",")]
-        self.description = [(name,) for name in names]
-
-    def __iter__(self) -> Iterator[tuple[Any, ...]]:
-        return iter(())
-
-
 class Tables:
     """Tables for reading, through a connection in a transaction."""
 
@@ -125,8 +112,6 @@ class Tables:
         """Rows in order: all, or the rows with some values in a column."""
         if keys is None:
             return self._execute(f"SELECT {columns} FROM {table} ORDER BY {order}")
-        if not keys:
-            return NoRows(columns)
         test = f"{column} {self.dialect.among()}"
         statement = f"SELECT {columns} FROM {table} WHERE {test} ORDER BY {order}"
         return self._execute(statement, self.dialect.array(keys))
