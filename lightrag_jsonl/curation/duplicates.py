@@ -521,9 +521,9 @@ def _alike(
 def _near_vectors(snapshot: Snapshot, names: NamesById) -> Iterator[tuple[int, int, float]]:
     """Each entity with the nearest neighbours and the cosines of at least `SIMILAR`."""
     ids = np.array(list(names), np.int64)
+    vectors = snapshot.vectors_by_kind["entity"]
     for start in range(0, len(ids), VECTORS_AT_ONCE):
         batch = ids[start : start + VECTORS_AT_ONCE]
-        queries = snapshot.vector_matrix("entity", batch)
-        neighbours, cosines = snapshot.search_vectors("entity", queries, NEIGHBOURS_COMPARED)
+        neighbours, cosines = vectors.search(vectors.matrix(batch), NEIGHBOURS_COMPARED)
         for row, column in zip(*np.nonzero(cosines >= SIMILAR), strict=True):
             yield int(batch[row]), int(neighbours[row, column]), float(cosines[row, column])

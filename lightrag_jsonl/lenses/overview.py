@@ -174,7 +174,7 @@ def with_likeness(
     rows = column(chunks_by_row)
     if not task.query.embedded or not len(rows):
         return list(weights)
-    cosines = task.snapshot.vector_scores("chunk", task.query.vectors[:1], rows)[0]
+    cosines = task.cosines("chunk", rows)
     lowest = float(np.nanmin(cosines, initial=1.0))
     span = float(np.nanmax(cosines, initial=lowest)) - lowest
     likeness = np.nan_to_num((cosines - lowest) / (span or 1.0))

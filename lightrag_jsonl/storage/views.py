@@ -8,7 +8,6 @@ visible together or not at all. All calls block and belong into a thread (`stora
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.storage.graph_index import GraphIndex
 from lightrag_jsonl.storage.tables.answers import AnswerReads, AnswerWrites
@@ -28,7 +27,7 @@ from lightrag_jsonl.storage.tables.saved_states import SavedStateWrites
 from lightrag_jsonl.storage.tables.settings import SettingReads, SettingWrites
 from lightrag_jsonl.storage.tables.traces import TraceReads, TraceWrites
 from lightrag_jsonl.storage.tables.vectors import VectorReads, VectorWrites
-from lightrag_jsonl.storage.vector_index import Floats, Ids, VectorSearch
+from lightrag_jsonl.storage.vector_index import Ids, VectorSearch
 
 MOST_COUNTS = 100_000  # terms whose counts are remembered
 
@@ -93,22 +92,6 @@ class Snapshot(StoreView):
         self.graph = graph
         self.vectors_by_kind = vectors
         self.state_memory = state_memory
-
-    def search_vectors(
-        self, kind: Kind, queries: Vectors, limit: int, allowed: Ids | None = None
-    ) -> tuple[Ids, Floats]:
-        """The nearest rows of each query, only those in `allowed` (ascending): row ids and inner
-        products, both of shape (queries, n <= limit), best first, ties by row id.
-        """
-        return self.vectors_by_kind[kind].search(queries, limit, allowed)
-
-    def vector_scores(self, kind: Kind, queries: Vectors, rows: Ids) -> Floats:
-        """Inner products, shape (queries, rows); NaN where a row has no vector."""
-        return self.vectors_by_kind[kind].scores(queries, rows)
-
-    def vector_matrix(self, kind: Kind, rows: Ids) -> Vectors:
-        """Vectors as a matrix, shape (rows, dim); zeros where a row has no vector."""
-        return self.vectors_by_kind[kind].matrix(rows)
 
     def search_terms(
         self, terms: Sequence[str], limit: int, allowed: Collection[int] | None = None
