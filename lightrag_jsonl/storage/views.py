@@ -13,7 +13,7 @@ from lightrag_jsonl.storage.graph_index import GraphIndex
 from lightrag_jsonl.storage.tables.answers import AnswerReads, AnswerWrites
 from lightrag_jsonl.storage.tables.dialect import Dialect
 from lightrag_jsonl.storage.tables.documents import DocumentReads, DocumentWrites
-from lightrag_jsonl.storage.tables.full_text import FullText
+from lightrag_jsonl.storage.tables.full_text import FullText, stemmed
 from lightrag_jsonl.storage.tables.graph import (
     GraphReads,
     GraphWrites,
@@ -63,15 +63,16 @@ class StateMemory:
         self._counts: dict[str, int] = {}
 
     def of_terms(self, terms: Collection[str], full_text: FullText) -> tuple[int, dict[str, int]]:
-        """`FullText.counts` of these terms."""
+        """The number of parts of all chunks, and in how many of them each term occurs."""
         counts = self._counts
-        missing = [term for term in terms if term not in counts]
+        stems = {term: stemmed(term) for term in terms}
+        missing = {stem for stem in stems.values() if stem not in counts}
         if missing or not counts:
             self._part_count, new_counts = full_text.counts(missing)
             counts.update(new_counts)
         if len(counts) > MOST_COUNTS:
             self._counts = {}
-        return self._part_count, {term: counts[term] for term in terms}
+        return self._part_count, {term: counts[stem] for term, stem in stems.items()}
 
 
 class Snapshot(StoreView):
@@ -100,11 +101,11 @@ class Snapshot(StoreView):
 
         Longer chunks are searched in parts; the part with the best BM25 counts most.
         """
-        return self.dialect.full_text.search(terms, limit, allowed)
+        return self.dialect.full_text.search(_different_stems(terms), limit, allowed)
 
     def chunks_with_terms(self, terms: Sequence[str], limit: int) -> list[int]:
         """The first chunks, by row id, where one part holds all of the terms, at least one."""
-        return self.dialect.full_text.chunks_with_all(terms, limit)
+        return self.dialect.full_text.chunks_with_all(_different_stems(terms), limit)
 
     def term_counts(self, terms: Collection[str]) -> tuple[int, dict[str, int]]:
         """The number of parts of all chunks, and in how many of them each term occurs."""
@@ -115,6 +116,10 @@ class Snapshot(StoreView):
         if self.state_memory.has_records is None:
             self.state_memory.has_records = super().has_records()
         return self.state_memory.has_records
+
+
+def _different_stems(terms: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(map(stemmed, terms)))
 
 
 class Transaction(

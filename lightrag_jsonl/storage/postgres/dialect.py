@@ -86,7 +86,7 @@ class PostgresFullText(FullText):
                 return False
         return True
 
-    def _search(
+    def search(
         self, stems: Sequence[str], limit: int, allowed: Collection[int] | None
     ) -> list[tuple[int, float]]:
         first, last = term_ranges(stems)
@@ -94,11 +94,11 @@ class PostgresFullText(FullText):
         hits = self._dialect.execute(BM25, (first, last, chunks, max(limit, 0)))
         return [(chunk, score) for chunk, score in hits]
 
-    def _chunks_with_all(self, stems: Sequence[str], limit: int) -> list[int]:
+    def chunks_with_all(self, stems: Sequence[str], limit: int) -> list[int]:
         terms = list(dict.fromkeys(map(stored_term, stems)))
         return [chunk for (chunk,) in self._dialect.execute(CHUNKS, (terms, limit))]
 
-    def _counts(self, stems: Collection[str]) -> tuple[int, dict[str, int]]:
+    def counts(self, stems: Collection[str]) -> tuple[int, dict[str, int]]:
         ordered_terms = list(stems)
         counts: dict[str, int] = {}
         part_count = 0
