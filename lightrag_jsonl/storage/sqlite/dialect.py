@@ -129,7 +129,7 @@ class SQLiteDialect(Dialect):
         self._connection = connection
         self.full_text = SQLiteFullText(connection)
 
-    def execute(self, statement: str, parameters: Sequence[object] = ()) -> Cursor:
+    def execute(self, statement: str, *parameters: object) -> Cursor:
         return self._connection.execute(statement, parameters)
 
     def execute_many(self, statement: str, rows: Iterable[Sequence[object]]) -> int:

@@ -103,18 +103,15 @@ class Tables:
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
 
-    def _execute(self, statement: str, *parameters: object) -> Cursor:
-        return self.dialect.execute(statement, parameters)
-
     def _select(
         self, columns: str, table: str, column: str, keys: Keys | None, *, order: str = "id"
     ) -> Cursor:
         """Rows in order: all, or the rows with some values in a column."""
         if keys is None:
-            return self._execute(f"SELECT {columns} FROM {table} ORDER BY {order}")
+            return self.dialect.execute(f"SELECT {columns} FROM {table} ORDER BY {order}")
         test = f"{column} {self.dialect.among()}"
         statement = f"SELECT {columns} FROM {table} WHERE {test} ORDER BY {order}"
-        return self._execute(statement, self.dialect.array(keys))
+        return self.dialect.execute(statement, self.dialect.array(keys))
 
     def _page(self, limit: int | None, offset: int = 0) -> str:
         """The end of a query for a page of rows."""
@@ -165,4 +162,4 @@ class WritableTables(Tables):
 
     def _delete_all(self, table: str) -> int:
         """Delete all rows; returns the number."""
-        return self._execute(f"DELETE FROM {table}").rowcount
+        return self.dialect.execute(f"DELETE FROM {table}").rowcount

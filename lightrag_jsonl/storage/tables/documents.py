@@ -96,7 +96,7 @@ class DocumentReads(Tables):
         """The pages of documents, in order: all pages, or the page with a number."""
         if not document_ids:
             return ()
-        rows = self._execute(
+        rows = self.dialect.execute(
             "SELECT d.name AS document_id, p.number, p.text "
             "FROM documents d JOIN pages p ON p.document = d.id "
             f"WHERE d.name {self.dialect.among('?1')} AND p.number = coalesce(?2, p.number) "
@@ -118,12 +118,12 @@ class DocumentReads(Tables):
     def pending_file(self, row: int) -> bytes | None:
         """The content of a file that waits; None if it waits no longer."""
         statement = "SELECT file FROM pending WHERE id = ?"
-        contents = only_column(self._execute(statement, row))
+        contents = only_column(self.dialect.execute(statement, row))
         return contents[0] if contents else None
 
     def pending_rows(self, ids: Collection[str]) -> list[int]:
         """The rows of waiting documents by id, but for those that an open job brought."""
-        rows = self._execute(
+        rows = self.dialect.execute(
             f"SELECT id FROM pending WHERE name {self.dialect.among()} AND (job IS NULL OR job "
             "NOT IN (SELECT name FROM jobs WHERE state IN ('waiting', 'running'))) ORDER BY id",
             self.dialect.array(ids),
@@ -133,7 +133,7 @@ class DocumentReads(Tables):
     def new_pending_ids(self) -> list[str]:
         """The ids of the waiting documents that are no new versions of visible ones, oldest first."""
         return only_column(
-            self._execute(
+            self.dialect.execute(
                 "SELECT name FROM pending p "
                 "WHERE NOT EXISTS (SELECT 1 FROM documents d WHERE d.name = p.name) "
                 "ORDER BY created_at, id"
@@ -146,7 +146,7 @@ class DocumentReads(Tables):
         """
         condition = "WHERE title > ''" if titled else ""
         statement = f"SELECT name, title, source, state FROM documents {condition} ORDER BY id"
-        cursor = self._execute(statement)
+        cursor = self.dialect.execute(statement)
         return list(map(DocumentLabel._make, cursor))
 
     def existing_ids(self, ids: Collection[str]) -> set[str]:
@@ -157,9 +157,9 @@ class DocumentReads(Tables):
 
     def counts(self) -> Counts:
         """How much the index holds."""
-        states = dict(self._execute("SELECT state, count(*) FROM documents GROUP BY state"))
+        states = dict(self.dialect.execute("SELECT state, count(*) FROM documents GROUP BY state"))
         (row,) = by_name(
-            self._execute(
+            self.dialect.execute(
                 "SELECT (SELECT count(*) FROM pending) AS pending, "
                 "(SELECT count(*) FROM chunks) AS chunks, "
                 "(SELECT count(*) FROM entities) AS entities, "
@@ -179,12 +179,12 @@ class DocumentReads(Tables):
 
     def has_chunks(self) -> bool:
         """Whether there is a chunk; quick."""
-        return bool(only_column(self._execute("SELECT 1 FROM chunks LIMIT 1")))
+        return bool(only_column(self.dialect.execute("SELECT 1 FROM chunks LIMIT 1")))
 
     def newest_document_at(self) -> float:
         """When the newest document was stored, in seconds since 1970; 0 without documents."""
         statement = "SELECT coalesce(max(created_at), 0) FROM documents"
-        (newest,) = only_column(self._execute(statement))
+        (newest,) = only_column(self.dialect.execute(statement))
         return float(newest)
 
     def chunks(
@@ -229,7 +229,7 @@ class DocumentReads(Tables):
 
     def last_chunk(self) -> int:
         """The greatest row id of a chunk; 0 if there is none."""
-        (last_row,) = only_column(self._execute("SELECT coalesce(max(id), 0) FROM chunks"))
+        (last_row,) = only_column(self.dialect.execute("SELECT coalesce(max(id), 0) FROM chunks"))
         return int(last_row)
 
     def extraction_totals(self, rows: range) -> ExtractionReport:
@@ -247,14 +247,14 @@ class DocumentReads(Tables):
             f"{sums} FROM chunks "
             "WHERE id >= ? AND id < ? GROUP BY 1, 2"
         )
-        cursor = self._execute(statement, rows.start, rows.stop)
+        cursor = self.dialect.execute(statement, rows.start, rows.stop)
         reports = [_summed_report(row) for row in by_name(cursor)]
         return sum(reports, ExtractionReport())
 
     def edited_chunks(self) -> list[int]:
         """Row ids of the chunks that hold an edit by hand (of the extractor "person"), by time."""
         statement = f"SELECT id FROM chunks WHERE extractor = '{PERSON}' ORDER BY created_at, name"
-        return only_column(self._execute(statement))
+        return only_column(self.dialect.execute(statement))
 
     def chunks_by_rules(self, names: Names = None, *, rows: RowIds = None) -> dict[int, str]:
         """The row ids and names of the chunks, all or some, that were read by rules, without records."""
@@ -269,7 +269,7 @@ class DocumentReads(Tables):
         """
         is_read_so = f"substr(extractor, 1, {len(BY_RULES)}) = '{BY_RULES}'"
         test = is_read_so if by_rules else f"extractor <> '{PERSON}'"
-        ((count, tokens),) = self._execute(
+        ((count, tokens),) = self.dialect.execute(
             f"SELECT count(*), coalesce(sum(tokens), 0) FROM chunks WHERE {test}"
         )
         return int(count), int(tokens)
@@ -280,7 +280,7 @@ class DocumentReads(Tables):
             "SELECT 1 FROM chunks WHERE extractor NOT IN ('', ?1) "
             f"AND substr(extractor, 1, {len(BY_RULES)}) <> '{BY_RULES}' LIMIT 1"
         )
-        return bool(only_column(self._execute(statement, PERSON)))
+        return bool(only_column(self.dialect.execute(statement, PERSON)))
 
     def rejections(self, document_ids: Names = None) -> list[tuple[str, str, Rejection]]:
         """Refused lines as (document id, chunk id, rejection)."""
@@ -303,12 +303,12 @@ class DocumentReads(Tables):
             parameters += test_parameters
         documents = f"SELECT d.id FROM documents d WHERE {' AND '.join(tests)}"
         statement = f"SELECT id FROM chunks WHERE document IN ({documents}) ORDER BY id"
-        return only_column(self.dialect.execute(statement, parameters))
+        return only_column(self.dialect.execute(statement, *parameters))
 
     def document_dates(self) -> list[str]:
         """The different dates of documents, as they were written."""
         statement = "SELECT DISTINCT date FROM documents WHERE date IS NOT NULL ORDER BY date"
-        return only_column(self._execute(statement))
+        return only_column(self.dialect.execute(statement))
 
     def chunk_documents(self, rows: RowIds = None) -> dict[int, tuple[int, str]]:
         """For each chunk by row id, all or some, the row id of its document and the date in our form, or ""."""
@@ -343,7 +343,7 @@ class DocumentReads(Tables):
         """
         page = self._page(limit)
         statement = f"SELECT id, name, text FROM chunks ORDER BY random() {page}"
-        rows = by_name(self._execute(statement))
+        rows = by_name(self.dialect.execute(statement))
         return [
             f"chunk {row.name} has other terms in the full text than in its own"
             for row in rows
@@ -405,14 +405,14 @@ class DocumentWrites(DocumentReads, KeepingTables):
         name = pending.name
         if pending.row is not None:
             statement = "SELECT id, name FROM pending WHERE name = ? OR id = ?"
-            rows: dict[int, str] = dict(self._execute(statement, name, pending.row))
+            rows: dict[int, str] = dict(self.dialect.execute(statement, name, pending.row))
             is_superseded = any(row > pending.row for row, stored in rows.items() if stored == name)
             if pending.row not in rows or is_superseded:
                 return None
         self._delete("pending", "name", [name])
         provided = [pending.records, pending.chunks, pending.chunk_size, pending.seen_pictures]
         (row,) = only_column(
-            self._execute(
+            self.dialect.execute(
                 "INSERT INTO pending (name, document, provided, created_at, job, file) "
                 "VALUES (?, ?, ?, ?, ?, ?) RETURNING id",
                 name,
@@ -457,12 +457,12 @@ class DocumentWrites(DocumentReads, KeepingTables):
                 WHEN count(CASE state WHEN 'failed' THEN 1 END) = count(*) THEN 'failed' ELSE 'partial' END
             FROM chunks WHERE document = documents.id)
             WHERE id {self.dialect.among()}"""
-        self._execute(statement, self.dialect.array(documents))
+        self.dialect.execute(statement, self.dialect.array(documents))
         self.touched["chunk"].update(rows)
 
     def rebuild_terms(self) -> None:
         """Make the full text anew from the chunks."""
-        texts = self._execute("SELECT id, text FROM chunks")
+        texts = self.dialect.execute("SELECT id, text FROM chunks")
         self.dialect.full_text.clear()
         self.dialect.full_text.add((id, text) for id, text in texts)
 

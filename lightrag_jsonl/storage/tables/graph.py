@@ -57,7 +57,7 @@ class GraphReads(Tables):
             f"(SELECT coalesce(max(id), 0) + 1 FROM {table}) AS {table}"
             for table in field_names(NextIds)
         ]
-        (next_ids,) = read_as(NextIds, self._execute(f"SELECT {', '.join(columns)}"))
+        (next_ids,) = read_as(NextIds, self.dialect.execute(f"SELECT {', '.join(columns)}"))
         return next_ids
 
     def entity_rows(self, *, ids: RowIds = None, keys: Names = None) -> dict[int, EntityRow]:
@@ -83,12 +83,12 @@ class GraphReads(Tables):
 
     def entity_types(self) -> set[str]:
         """The types of all entities."""
-        return set(only_column(self._execute("SELECT DISTINCT type FROM entities")))
+        return set(only_column(self.dialect.execute("SELECT DISTINCT type FROM entities")))
 
     def count_relations(self, limit: int) -> int:
         """The number of relations, counted no further than `limit`."""
         statement = "SELECT count(*) FROM (SELECT 1 FROM relations LIMIT ?) counted"
-        (count,) = only_column(self._execute(statement, limit))
+        (count,) = only_column(self.dialect.execute(statement, limit))
         return int(count)
 
     def relation_rows(
@@ -106,7 +106,7 @@ class GraphReads(Tables):
             statement = (
                 f"SELECT {RELATION} FROM relations WHERE (low, high) IN ({query}) ORDER BY id"
             )
-            cursor = self.dialect.execute(statement, parameters)
+            cursor = self.dialect.execute(statement, *parameters)
         elif ends is not None:
             cursor = self._relations_at(ends)
         else:
@@ -120,7 +120,7 @@ class GraphReads(Tables):
         among = self.dialect.among("?1")
         test = f"low {among} OR high {among}"
         statement = f"SELECT {RELATION} FROM relations WHERE {test} ORDER BY id"
-        return self._execute(statement, self.dialect.array(ends))
+        return self.dialect.execute(statement, self.dialect.array(ends))
 
     def listed(
         self,
@@ -139,7 +139,7 @@ class GraphReads(Tables):
             contains = self.dialect.contains("key", "?1")
             statement = f"""SELECT id FROM entities WHERE {contains} AND (type = ?2 OR ?2 = '')
                 ORDER BY name, id {page}"""
-            return only_column(self._execute(statement, search, type))
+            return only_column(self.dialect.execute(statement, search, type))
         low = self.dialect.contains("a.key", "?1")
         high = self.dialect.contains("b.key", "?1")
         statement = f"""SELECT r.id FROM {weighted_relations(self.dialect)}
@@ -147,7 +147,7 @@ class GraphReads(Tables):
             WHERE {low} OR {high} ORDER BY r.weight DESC,
             CASE WHEN a.key < b.key THEN a.key ELSE b.key END,
             CASE WHEN a.key < b.key THEN b.key ELSE a.key END {page}"""
-        return only_column(self._execute(statement, search))
+        return only_column(self.dialect.execute(statement, search))
 
     def entities(self, rows: Collection[int], *, chunk_limit: int = 20) -> dict[int, Entity]:
         """Entities for readers, each with the public ids of its first chunks; degree not set."""
@@ -226,7 +226,7 @@ class GraphReads(Tables):
             SELECT 1 FROM ends e WHERE e.key = n.key) UNION ALL
             SELECT e.key, n.id FROM ends e JOIN entities n ON n.key = e.target WHERE NOT EXISTS (
             SELECT 1 FROM aliases a WHERE a.key = e.target AND a.target <> a.key)"""
-        ids: dict[str, int] = dict(self._execute(statement, self.dialect.array(keys)))
+        ids: dict[str, int] = dict(self.dialect.execute(statement, self.dialect.array(keys)))
         return {key: ids[key] for key in keys if key in ids}
 
     def alias_claims(self, *, entities: RowIds = None, keys: Names = None) -> list[tuple[int, str]]:
@@ -241,7 +241,7 @@ class GraphReads(Tables):
                 SELECT a.key FROM own JOIN aliases a ON a.target = own.key)
                 SELECT entity, key FROM stated_aliases WHERE entity {among}
                 OR key IN (SELECT key FROM own) ORDER BY entity, key"""
-            cursor = self._execute(statement, self.dialect.array(entities))
+            cursor = self.dialect.execute(statement, self.dialect.array(entities))
         else:
             cursor = self._select("entity, key", "stated_aliases", "key", keys, order="entity, key")
         return [(entity, key) for entity, key in cursor]
@@ -252,7 +252,7 @@ class GraphReads(Tables):
         displays: dict[str, str] = {}
         apart: set[str] = set()
         statement = "SELECT key, target, display FROM aliases ORDER BY key"
-        for key, target, display in self._execute(statement):
+        for key, target, display in self.dialect.execute(statement):
             if target != key:
                 links[key] = target
             else:
