@@ -13,7 +13,7 @@ from msgspec import Struct, structs
 from lightrag_jsonl.core.answers import Span, Verdict
 from lightrag_jsonl.core.languages import written_in
 from lightrag_jsonl.text.cjk import has_cjk, simplified
-from lightrag_jsonl.text.names import nfkc_casefold
+from lightrag_jsonl.text.names import letters_and_digits, nfkc_casefold
 from lightrag_jsonl.text.sentences import sentence_spans
 from lightrag_jsonl.text.terms import GRAMMAR_WORDS, claim_stems, search_terms, stem
 from lightrag_jsonl.tracing.cited_passages import (
@@ -21,7 +21,6 @@ from lightrag_jsonl.tracing.cited_passages import (
     JudgedPassage,
     Place,
     Window,
-    letters_and_digits,
     read_passages,
 )
 from lightrag_jsonl.tracing.claim_facts import (
@@ -262,7 +261,7 @@ def _same_date(fact: ClaimFact, source_fact: ClaimFact, values: Sequence[ClaimFa
 def _quotation_reasons(claim: str, passages: CitedPassages) -> Iterator[Reason]:
     for fact in quotation_facts(claim):
         quoted_pieces = fact.text.replace("...", "…").split("…")
-        pieces = [letters_and_digits(piece) for piece in quoted_pieces]
+        pieces = [letters_and_digits(simplified(piece)) for piece in quoted_pieces]
         if not all(piece in passages.letters for piece in pieces):
             yield _lacking(claim, fact, "quotation")
 
