@@ -25,7 +25,7 @@ from lightrag_jsonl.core.types import (
     RejectionReason,
     RelationMention,
 )
-from lightrag_jsonl.indexing.examples import NAME_FIELDS, Examples, TextWords, names_any
+from lightrag_jsonl.indexing.examples import NAME_FIELDS, Examples, TextWords
 from lightrag_jsonl.llm.reader import rejected_text
 from lightrag_jsonl.rules import extract_names, has_other_name, name_problem
 from lightrag_jsonl.text.dates import iso_date, resolved_date
@@ -138,7 +138,6 @@ class MentionCollector(Struct, dict=True):
     _keys: set[str | tuple[str, ...]] = field(default_factory=set)  # of names and of pairs
     _types: dict[str, str] = field(default_factory=dict)  # by name key
     _usable_names: dict[str, tuple[str, RecordProblem | None]] = field(default_factory=dict)
-    _relation_lines: dict[RelationMention, int] = field(default_factory=dict)
 
     def add(self, records: Iterable[tuple[int, Record]]) -> int:
         """Add (line, record) pairs; returns the number of new names and pairs."""
@@ -189,32 +188,6 @@ class MentionCollector(Struct, dict=True):
         names = [*(entity.name for entity in self.entities), *ends, *aliases]
         return has_other_name(self.text, self.language, frozenset(map(name_key, names)))
 
-    def doubtful_relations(self) -> list[Rejection]:
-        """The kept relations with a description that names neither end, by name or alias.
-
-        A description that begins with "both" or "they" cannot be understood alone, and a description
-        with other names may belong to another relation.
-        """
-        aliases_by_key: dict[str, list[str]] = {}
-        for entity in self.entities:
-            if entity.aliases:
-                own_aliases = aliases_by_key.setdefault(name_key(entity.name), [])
-                own_aliases.extend(map(name_key, entity.aliases))
-        doubtful: list[Rejection] = []
-        for mention, line in self._relation_lines.items():
-            description = mention.description
-            if description.isascii() and (
-                mention.source in description or mention.target in description
-            ):  # quickly: most descriptions spell an end as the record does
-                continue
-            ends = [name_key(mention.source), name_key(mention.target)]
-            aliases = [alias for end in ends for alias in aliases_by_key.get(end, ())]
-            if description and not names_any(description, [*ends, *aliases]):
-                text = rejected_text(f"{mention.source} — {mention.target}: {description}")
-                detail = "kept, but the description names neither end of the relation"
-                doubtful.append(Rejection(line, text, "unnamed_ends", detail))
-        return doubtful
-
     def name_lines(self) -> list[str]:
         """The ends of relations and the names of entities as records, without what is said of them."""
         pairs = dict.fromkeys((relation.source, relation.target) for relation in self.relations)
@@ -256,7 +229,7 @@ class MentionCollector(Struct, dict=True):
                 case "entity":
                     problem = self._add_entity(part)
                 case "relationship":
-                    problem = self._add_relation(line, part)
+                    problem = self._add_relation(part)
                 case "content_keywords":
                     self._add_content_keywords(part)
                 case "done":
@@ -349,7 +322,7 @@ class MentionCollector(Struct, dict=True):
             )
         )
 
-    def _add_relation(self, line: int, record: Record) -> RecordProblem | None:
+    def _add_relation(self, record: Record) -> RecordProblem | None:
         source = str(record.get("source", ""))
         target = str(record.get("target", ""))
         if not (source and target):
@@ -377,7 +350,6 @@ class MentionCollector(Struct, dict=True):
             valid_to=_plain_text(record.get("valid_to")),
         )
         self.relations[mention] = None
-        self._relation_lines.setdefault(mention, line)
         if keywords != all_keywords:
             return self._too_long("kept without a keyword that")
         return None
