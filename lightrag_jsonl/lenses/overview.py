@@ -20,7 +20,6 @@ from lightrag_jsonl.retrieval.context_writer import ContextWriter, listed_name
 from lightrag_jsonl.retrieval.excerpts import (
     ExcerptChoice,
     Sentences,
-    content_stems,
     different_sentences,
     sentences_of,
 )
@@ -38,6 +37,7 @@ from lightrag_jsonl.storage.graph_index import is_among
 from lightrag_jsonl.storage.status import with_documents
 from lightrag_jsonl.storage.vector_index import Floats, Ids
 from lightrag_jsonl.text.question_kinds import asks_about_everything, is_of_any_text
+from lightrag_jsonl.text.terms import content_stems
 
 # Bounds of the time.
 CHUNKS_READ = 400  # whose sentences are read for one question

@@ -14,7 +14,7 @@ from lightrag_jsonl.text.cjk import simplified
 from lightrag_jsonl.text.names import letters_and_digits
 from lightrag_jsonl.text.patterns import pattern_of
 from lightrag_jsonl.text.sentences import sentence_spans
-from lightrag_jsonl.text.terms import GRAMMAR_WORDS, claim_stems, search_terms, stem
+from lightrag_jsonl.text.terms import GRAMMAR_WORDS, content_stems, search_terms, stem
 from lightrag_jsonl.tracing.claim_facts import (
     ClaimFact,
     capitalized_words,
@@ -71,7 +71,7 @@ class _ReadText:
             place = bisect_right(headings, end - 1) - 1
             is_heading = place >= 0 and start <= headings[place] < end
             is_heading = is_heading or _stands_alone(text, start, end)
-            stems = claim_stems(text[start:end])
+            stems = content_stems(text[start:end], without=GRAMMAR_WORDS)
             sentences.append(PassageSentence(start, end, stems, is_heading))
         return tuple(sentences)
 
@@ -121,7 +121,7 @@ class CitedPassages:
 
     def window(self, claim: str) -> "Window | None":
         """The sentences nearest to a claim with their neighbours; None if none shares a word with it."""
-        terms = claim_stems(claim)
+        terms = content_stems(claim, without=GRAMMAR_WORDS)
         weights = self._weights(terms)
         best: list[tuple[float, int, int]] = []  # the negated score, the text, the sentence
         for bound, number in sorted(self._bounds(weights)):

@@ -15,7 +15,7 @@ from lightrag_jsonl.core.languages import written_in
 from lightrag_jsonl.text.cjk import has_cjk, simplified
 from lightrag_jsonl.text.names import letters_and_digits, nfkc_casefold
 from lightrag_jsonl.text.sentences import sentence_spans
-from lightrag_jsonl.text.terms import GRAMMAR_WORDS, claim_stems, search_terms, stem
+from lightrag_jsonl.text.terms import GRAMMAR_WORDS, content_stems, search_terms, stem
 from lightrag_jsonl.tracing.cited_passages import (
     CitedPassages,
     JudgedPassage,
@@ -150,7 +150,8 @@ def _reasons_of_strangers(claim: str, passages: CitedPassages) -> Iterator[Reaso
     for fact in value_facts(claim):
         if not _stands_among(fact, passages.values) and not _is_countable(fact):
             yield _lacking(claim, fact, "lacks")
-    names_a_title = claim_stems(claim) & claim_stems("\n".join(passages.backgrounds))
+    title_stems = content_stems("\n".join(passages.backgrounds), without=GRAMMAR_WORDS)
+    names_a_title = content_stems(claim, without=GRAMMAR_WORDS) & title_stems
     is_same_language = written_in(claim, "en") == written_in(passages.whole, "en")
     if is_same_language and not names_a_title:
         yield Reason(text=_words_for(claim)["nothing"], decides=False)
