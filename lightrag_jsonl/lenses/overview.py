@@ -14,15 +14,15 @@ from lightrag_jsonl.lenses.communities import (
     CommunityMemory,
     CommunityRows,
 )
-from lightrag_jsonl.lenses.reports import cited_chunk_ids, with_reports
-from lightrag_jsonl.retrieval.context import REDUCED, context_mark
-from lightrag_jsonl.retrieval.context_writer import ContextWriter, listed_name
-from lightrag_jsonl.retrieval.excerpts import (
+from lightrag_jsonl.lenses.excerpts import (
     ExcerptChoice,
     Sentences,
     different_sentences,
     sentences_of,
 )
+from lightrag_jsonl.lenses.reports import cited_chunk_ids, with_reports
+from lightrag_jsonl.retrieval.context import REDUCED, context_mark
+from lightrag_jsonl.retrieval.context_writer import ContextWriter, listed_name
 from lightrag_jsonl.retrieval.filtering import (
     names_in_chunks,
     names_with_types,
