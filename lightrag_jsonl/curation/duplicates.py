@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from lightrag_jsonl.curation.compared_names import NO_PART, ComparedName
 from lightrag_jsonl.curation.short_forms import (
     bracketed_pairs,
     chinese_short_pairs,
@@ -17,7 +18,6 @@ from lightrag_jsonl.curation.short_forms import (
 )
 from lightrag_jsonl.indexing.bearers import as_written
 from lightrag_jsonl.indexing.chinese_names import name_statements, surname
-from lightrag_jsonl.indexing.compared_names import NO_PART, ComparedName
 from lightrag_jsonl.indexing.english_names import (
     described_roles,
     english_name_statements,

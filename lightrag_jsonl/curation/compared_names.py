@@ -5,9 +5,9 @@ import unicodedata
 from collections.abc import Collection, Iterable
 from functools import cached_property
 
-from lightrag_jsonl.core.types import UNKNOWN_TYPE
 from lightrag_jsonl.indexing.chinese_names import CHINESE_TITLES
 from lightrag_jsonl.indexing.english_names import FULL_GIVEN_NAMES
+from lightrag_jsonl.indexing.name_parts import CONCEPTS, PEOPLE, PLACES, UNTYPED
 from lightrag_jsonl.storage.rows import EntityRow
 from lightrag_jsonl.text.cjk import has_cjk, simplified
 from lightrag_jsonl.text.names import name_key
@@ -67,23 +67,6 @@ EPITHETS = "a an old young little tiny poor dear master"
 NO_PART = LEFT_OUT | frozenset(
     EPITHETS.split()
 )  # of people; do not make one name a part of another
-UNTYPED = {"", UNKNOWN_TYPE, "other", "未知", "其他"}
-CONCEPTS = {"concept", "概念"}  # also what a name is taken for that says nothing about its bearer
-PEOPLE = {"person", "people", "character", "human", "creature", "人物", "人", "角色", "生物"}
-# An office or a school is a place for one reader and an organization for another.
-PLACES = {
-    "geo",
-    "place",
-    "location",
-    "building",
-    "facility",
-    "organization",
-    "institution",
-    "地点",
-    "机构",
-    "组织",
-    "场所",
-}
 CJK_ENDING = pattern_of(
     r"(?:控股|科技|股份)*(?:有限(?:责任)?)?公司$|集团$|(?<=..)(?:先生|女士|教授|博士)$"
 )
