@@ -11,6 +11,11 @@ from typing import TypeAlias
 import numpy as np
 
 from lightrag_jsonl.curation.compared_names import NO_PART, ComparedName
+from lightrag_jsonl.curation.english_statements import (
+    described_roles,
+    english_name_statements,
+    name_role,
+)
 from lightrag_jsonl.curation.short_forms import (
     bracketed_pairs,
     chinese_short_pairs,
@@ -18,11 +23,6 @@ from lightrag_jsonl.curation.short_forms import (
 )
 from lightrag_jsonl.indexing.bearers import as_written
 from lightrag_jsonl.indexing.chinese_names import name_statements, surname
-from lightrag_jsonl.indexing.english_names import (
-    described_roles,
-    english_name_statements,
-    name_role,
-)
 from lightrag_jsonl.storage.views import Snapshot
 from lightrag_jsonl.text.names import name_key
 
