@@ -12,6 +12,7 @@ from lightrag_jsonl.storage.rows import (
     MILLION,
     Aliases,
     EntityRow,
+    GraphRow,
     Names,
     NextIds,
     Override,
@@ -34,10 +35,8 @@ from lightrag_jsonl.storage.tables.kept_rows import ALIASES_KEY, KeepingTables
 from lightrag_jsonl.text.names import name_key
 
 ENTITY = ", ".join(field_names(EntityRow))
-RELATION = ", ".join([name for name in field_names(RelationRow) if name != "backward_keywords"])
-# Two texts in one key of stored votes: between the name and the value of an attribute, and before
-# the keywords of mentions that lead from the high to the low end.
-SEPARATOR = "\0"
+RELATION = ", ".join(field_names(RelationRow))
+SEPARATOR = "\0"  # between the name and the value of an attribute in stored votes
 
 parse_votes = Decoder(dict[str, int]).decode
 
@@ -111,10 +110,7 @@ class GraphReads(Tables):
             cursor = self._relations_at(ends)
         else:
             cursor = self._select(RELATION, "relations", "id", ids)
-        rows = read_as(RelationRow, cursor)
-        for row in rows:
-            row.keywords, row.backward_keywords = _keyword_votes(row.keywords)
-        return {row.id: row for row in rows}
+        return {row.id: row for row in read_as(RelationRow, cursor)}
 
     def _relations_at(self, ends: Collection[int]) -> Cursor:
         among = self.dialect.among("?1")
@@ -265,18 +261,11 @@ class GraphReads(Tables):
 class GraphWrites(GraphReads, KeepingTables):
     """Writes entities and relations."""
 
-    def put_graph_rows(self, kind: Kind, rows: Sequence[EntityRow | RelationRow]) -> None:
+    def put_graph_rows(self, kind: Kind, rows: Sequence[GraphRow]) -> None:
         """Store entities or relations, in place of rows with the same ids."""
-        entities = [row for row in rows if isinstance(row, EntityRow)]
-        relations = [row for row in rows if isinstance(row, RelationRow)]
         self.keep([row.id for row in rows], TABLE_NAMES[kind])
-        entity_columns: list[ColumnValues] = []
-        for row in entities:
-            attributes = {SEPARATOR.join(pair): count for pair, count in row.attributes.items()}
-            entity_columns.append(column_values(row, attributes=attributes))
-        self._put("entities", entity_columns)
-        self._put("relations", [_relation_columns(row) for row in relations])
-        self._put_stated_aliases(entities)
+        self._put(TABLE_NAMES[kind], list(map(_graph_columns, rows)))
+        self._put_stated_aliases([row for row in rows if isinstance(row, EntityRow)])
         self.touched[kind].update({row.id for row in rows})
 
     def _put_stated_aliases(self, entities: Sequence[EntityRow]) -> None:
@@ -307,6 +296,13 @@ class GraphWrites(GraphReads, KeepingTables):
         self.changed = True
 
 
+def _graph_columns(row: GraphRow) -> ColumnValues:
+    if isinstance(row, RelationRow):
+        return column_values(row)
+    attributes = {SEPARATOR.join(pair): count for pair, count in row.attributes.items()}
+    return column_values(row, attributes=attributes)
+
+
 def _attribute_votes(text: str) -> dict[tuple[str, str], int]:
     """Votes by the name and the value of an attribute."""
     attributes = {}
@@ -314,27 +310,6 @@ def _attribute_votes(text: str) -> dict[tuple[str, str], int]:
         name, _, value = key.partition(SEPARATOR)
         attributes[name, value] = count
     return attributes
-
-
-def _keyword_votes(votes: Mapping[str, int]) -> tuple[dict[str, int], dict[str, int]]:
-    """Votes for the keywords from the low to the high end, and for those back."""
-    forward: dict[str, int] = {}
-    backward: dict[str, int] = {}
-    for keyword, count in votes.items():
-        if keyword.startswith(SEPARATOR):
-            backward[keyword.removeprefix(SEPARATOR)] = count
-        else:
-            forward[keyword] = count
-    return forward, backward
-
-
-def _relation_columns(row: RelationRow) -> ColumnValues:
-    keywords = dict(row.keywords)
-    for keyword, count in row.backward_keywords.items():
-        keywords[SEPARATOR + keyword] = count
-    columns = column_values(row, keywords=keywords)
-    del columns["backward_keywords"]  # they are among the keywords
-    return columns
 
 
 # ── set by hand ───────────────────────────────────────────────────────────────
