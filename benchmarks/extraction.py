@@ -38,9 +38,10 @@ from lightrag_jsonl import Document, IndexOptions, LightRAG
 from lightrag_jsonl.core.languages import Language
 from lightrag_jsonl.core.types import Completion, Extraction, Json, Message, ResponseType
 from lightrag_jsonl.core.usage import Usage
-from lightrag_jsonl.indexing.examples import names_any
+from lightrag_jsonl.indexing.examples import TextWords
 from lightrag_jsonl.providers import OpenAILLM
 from lightrag_jsonl.testing import HashEmbedder
+from lightrag_jsonl.text.cjk import has_cjk
 from lightrag_jsonl.text.names import folded_text, name_key
 from lightrag_jsonl.text.terms import is_grammatical, search_terms, stem
 
@@ -161,7 +162,7 @@ class Reading:
             (names, description)
             for names, description in self.statements
             if all(name_key(name).replace(" ", "") in folded for name in names)
-            and all(names_any(description, [name_key(name)]) for name in names)
+            and all(_may_name(description, name) for name in names)
             and _is_supported(description, names, words)
         ]
 
@@ -293,6 +294,23 @@ def _is_supported(description: str, names: Iterable[str], words: frozenset[str])
     own_words = _stems(description).difference(*map(_stems, names))
     present = own_words & words
     return len(own_words) > 0 and len(present) >= LEAST_SHARE * len(own_words)
+
+
+def _may_name(description: str, name: str) -> bool:
+    """Whether a description holds a name, or a word of it, or in Chinese two characters in a row; a name in
+    another script may have been translated.
+    """
+    key = name_key(name)
+    if has_cjk(key) != has_cjk(description):
+        return True
+    words = TextWords(description)
+    if words.has_name(key):
+        return True
+    if not has_cjk(key):
+        return any(map(words.has_word, search_terms(key)))
+    characters = "".join(key.split())
+    pairs = [characters[start : start + 2] for start in range(len(characters) - 1)]
+    return any(map(words.has_word, pairs))
 
 
 def _is_written(name: str, answers: str) -> bool:

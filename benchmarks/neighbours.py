@@ -121,7 +121,7 @@ def hnsw_recall(store: Store, vectors: Vectors, queries: Vectors) -> float:
     """The share of the exactly best relations that a search finds; the vectors have the row ids from 1."""
     stored = vectors.astype(np.float16).astype(np.float32)  # as the database keeps them
     with store.snapshot() as snapshot:
-        ids, _ = snapshot.search_vectors("relation", queries, BEST)
+        ids, _ = snapshot.vectors_by_kind["relation"].search(queries, BEST)
     shares: list[float] = []
     for query, hits in zip(queries, ids, strict=True):
         scores = stored @ query

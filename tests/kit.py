@@ -301,6 +301,7 @@ def _derived_differences(one: Snapshot, other: Snapshot) -> list[str]:
             "chunk": lambda: one.graph.chunks.tolist(),
         }
         ids = np.array(list(readers[kind]()), np.int64)
-        if not np.array_equal(one.vector_matrix(kind, ids), other.vector_matrix(kind, ids)):
+        vectors, other_vectors = one.vectors_by_kind[kind], other.vectors_by_kind[kind]
+        if not np.array_equal(vectors.matrix(ids), other_vectors.matrix(ids)):
             found.append(f"the {kind} vectors in memory are others")
     return found

@@ -26,7 +26,7 @@ from lightrag_jsonl.text.citation_markers import (
     without_citations,
 )
 from lightrag_jsonl.text.markup import without_bullets, without_marks
-from lightrag_jsonl.text.names import nfkc_casefold
+from lightrag_jsonl.text.names import letters_and_digits
 from lightrag_jsonl.text.patterns import pattern_of
 from lightrag_jsonl.text.strings import clipped_at_mark, clipped_at_word
 
@@ -36,7 +36,6 @@ Verdict: TypeAlias = Literal["missing", "compare", "nearest", "supported", "unsu
 Span: TypeAlias = tuple[int, int]
 
 _CLAIM_BORDER = " ,，、;；:：-–—.。*#|"
-_NO_LETTERS = pattern_of(r"[\W_]+")
 _LABEL = pattern_of(r"(?:question|answer|问题|答案|回答)[^\w:：]*[:：]", re.IGNORECASE)
 _LABEL_LETTERS = ("question", "answer", "问题", "答案", "回答", "na", "不适用")
 _NOT_APPLICABLE = pattern_of(r"\W*(?:n/a|不适用)\W*", re.IGNORECASE)
@@ -407,8 +406,8 @@ def has_words(answer: str, question: str) -> bool:
     only the question again, and not "N/A".
     """
     text = _LABEL.sub("", without_citations(answer))
-    own_letters = _letters(text)
-    asked_letters = _letters(question)
+    own_letters = letters_and_digits(text)
+    asked_letters = letters_and_digits(question)
     if not own_letters or _NOT_APPLICABLE.fullmatch(text):
         return False
     return not asked_letters or own_letters.replace(asked_letters, "") != ""
@@ -416,13 +415,9 @@ def has_words(answer: str, question: str) -> bool:
 
 def begins_to_answer(beginning: str, question: str) -> bool:
     """Whether a beginning is more than citations, the question, a label such as "Answer:" or "N/A"."""
-    own_letters = _letters(_LABEL.sub("", without_citations(beginning)))
-    silent_texts = (_letters(question), *_LABEL_LETTERS)
+    own_letters = letters_and_digits(_LABEL.sub("", without_citations(beginning)))
+    silent_texts = (letters_and_digits(question), *_LABEL_LETTERS)
     return not any(text.startswith(own_letters) for text in silent_texts)
-
-
-def _letters(text: str) -> str:
-    return _NO_LETTERS.sub("", nfkc_casefold(text))
 
 
 # ── the sources of an answer in words ───────────────────────────────────────────

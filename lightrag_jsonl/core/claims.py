@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 from lightrag_jsonl.core.display import with_short_repr
 from lightrag_jsonl.text.names import nfkc_casefold
 from lightrag_jsonl.text.sentences import sentence_spans
-from lightrag_jsonl.text.terms import claim_stems
+from lightrag_jsonl.text.terms import GRAMMAR_WORDS, content_stems
 
 LEAST_SHARED = 0.5  # of the words of a description, in the sentence taken for it
 
@@ -92,7 +92,7 @@ class StatementPlaces:
         if start >= 0:
             return start, start + len(description)
         folded_names = [nfkc_casefold(name) for name in names]
-        words = claim_stems(description)
+        words = content_stems(description, without=GRAMMAR_WORDS)
         candidates: list[tuple[bool, int, int, int]] = []
         for sentence in self._sentences:
             shared = len(words & sentence.stems)
@@ -109,7 +109,8 @@ class StatementPlaces:
         sentences: list[_Sentence] = []
         for start, end in sentence_spans(self._text):
             words = self._text[start:end]
-            sentences.append(_Sentence(start, end, nfkc_casefold(words), claim_stems(words)))
+            stems = content_stems(words, without=GRAMMAR_WORDS)
+            sentences.append(_Sentence(start, end, nfkc_casefold(words), stems))
         return sentences
 
 

@@ -75,19 +75,15 @@ def candidate_edges(relations: Sequence[Relation]) -> tuple[Edge, ...]:
     return tuple(edges)
 
 
-def edge_id(source: str, predicate: str, target: str, *, length: int = ID_LENGTH) -> str:
-    """The first `length` digits of SHA-256 of `source|predicate|target`."""
-    text = "|".join((source, predicate, target))
-    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:length]
-
-
 def edge_ids(triples: Iterable[Labels]) -> tuple[str, ...]:
-    """An id for each triple: eight digits, more only after a collision."""
-    # Numbered, since the labels "a|b" and "c" join like "a" and "b|c".
-    digests = [
-        f"{edge_id(source, predicate, target, length=64)}{number}"
-        for number, (source, predicate, target) in enumerate(triples)
-    ]
+    """An id for each triple: the first eight digits of SHA-256 of `source|predicate|target`, more only after a
+    collision.
+    """
+    digests: list[str] = []
+    for number, labels in enumerate(triples):
+        text = "|".join(labels).encode("utf-8", "surrogatepass")
+        # Numbered, since the labels "a|b" and "c" join like "a" and "b|c".
+        digests.append(f"{sha256(text).hexdigest()}{number}")
     length = ID_LENGTH
     ids = [digits[:length] for digits in digests]
     while repeated := {id for id, count in Counter(ids).items() if count > 1}:

@@ -44,7 +44,7 @@ MODEL_TASKS: tuple[ModelTask, ...] = get_args(ModelTask)
 RejectionReason: TypeAlias = Literal[
     "repaired", "array", "multiline", "not_object", "not_json", "malformed", "truncated", "too_deep",
     "schema", "unknown_id", "duplicate_id", "self_relation", "empty_name", "ontology",
-    "limit", "example", "repeated", "unnamed_ends", "unsupported",
+    "limit", "example", "repeated", "unsupported",
 ]  # fmt: skip
 
 
@@ -79,9 +79,9 @@ class Completion:
 @with_short_repr
 @dataclass(frozen=True, slots=True, repr=False)
 class Rejection:
-    """A line of model output, counted from 1, that is no record, or a doubtful one.
+    """A line of model output, counted from 1, that is no record, or a repaired one.
 
-    With the reason "repaired" or "unnamed_ends" the record is kept.
+    With the reason "repaired" the record is kept.
     """
 
     line: int

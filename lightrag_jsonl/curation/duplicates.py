@@ -10,6 +10,12 @@ from typing import TypeAlias
 
 import numpy as np
 
+from lightrag_jsonl.curation.compared_names import NO_PART, ComparedName
+from lightrag_jsonl.curation.english_statements import (
+    described_roles,
+    english_name_statements,
+    name_role,
+)
 from lightrag_jsonl.curation.short_forms import (
     bracketed_pairs,
     chinese_short_pairs,
@@ -17,12 +23,6 @@ from lightrag_jsonl.curation.short_forms import (
 )
 from lightrag_jsonl.indexing.bearers import as_written
 from lightrag_jsonl.indexing.chinese_names import name_statements, surname
-from lightrag_jsonl.indexing.compared_names import NO_PART, ComparedName
-from lightrag_jsonl.indexing.english_names import (
-    described_roles,
-    english_name_statements,
-    name_role,
-)
 from lightrag_jsonl.storage.views import Snapshot
 from lightrag_jsonl.text.names import name_key
 
@@ -521,9 +521,9 @@ def _alike(
 def _near_vectors(snapshot: Snapshot, names: NamesById) -> Iterator[tuple[int, int, float]]:
     """Each entity with the nearest neighbours and the cosines of at least `SIMILAR`."""
     ids = np.array(list(names), np.int64)
+    vectors = snapshot.vectors_by_kind["entity"]
     for start in range(0, len(ids), VECTORS_AT_ONCE):
         batch = ids[start : start + VECTORS_AT_ONCE]
-        queries = snapshot.vector_matrix("entity", batch)
-        neighbours, cosines = snapshot.search_vectors("entity", queries, NEIGHBOURS_COMPARED)
+        neighbours, cosines = vectors.search(vectors.matrix(batch), NEIGHBOURS_COMPARED)
         for row, column in zip(*np.nonzero(cosines >= SIMILAR), strict=True):
             yield int(batch[row]), int(neighbours[row, column]), float(cosines[row, column])

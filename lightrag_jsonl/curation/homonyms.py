@@ -17,9 +17,10 @@ from msgspec import structs
 from lightrag_jsonl.core.errors import ConfigError, NotFoundError
 from lightrag_jsonl.core.languages import STATING_NOTHING
 from lightrag_jsonl.core.types import UNKNOWN_TYPE, EntityMention
+from lightrag_jsonl.curation.compared_names import first_years
 from lightrag_jsonl.curation.duplicates import Evidence
-from lightrag_jsonl.indexing.compared_names import PEOPLE, PLACES, UNTYPED, first_years
 from lightrag_jsonl.indexing.merging import GraphMerger, IndexChange, stored_times
+from lightrag_jsonl.indexing.name_parts import PEOPLE, PLACES, UNTYPED
 from lightrag_jsonl.indexing.overrides import name_keys, stored_hand_values
 from lightrag_jsonl.storage.rows import EntityMentionRow, RelationMentionRow
 from lightrag_jsonl.storage.views import Snapshot, StoreView

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from lightrag_jsonl.indexing.compared_names import ComparedName
+from lightrag_jsonl.curation.compared_names import ComparedName
 from lightrag_jsonl.indexing.english_names import initials
 from lightrag_jsonl.text.names import name_key
 from lightrag_jsonl.text.segmentation import segmented

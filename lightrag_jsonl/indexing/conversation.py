@@ -135,11 +135,7 @@ class Conversation(Struct, kw_only=True):
 
     def _stored_rejections(self) -> tuple[Rejection, ...]:
         """As many rejections as are stored, with the number of the others."""
-        rejections = [
-            *self.rejections,
-            *self.collector.rejections,
-            *self.collector.doubtful_relations(),
-        ]
+        rejections = [*self.rejections, *self.collector.rejections]
         limit = self.options.limits.rejections
         surplus = len(rejections) - limit
         rejections = rejections[:limit]

@@ -1,80 +1,16 @@
-"""Statements on two names of the same bearer, in English texts and descriptions.
+"""English names with their initials in brackets: "Bureau of Tides (BOT)"."""
 
-"Robert, also known as Bob Cratchit", "Ebenezer is another name for Scrooge", "Bureau of Tides (BOT)".
-"""
-
-import re
 from collections.abc import Collection, Iterator
-from typing import TypeAlias
 
 from lightrag_jsonl.indexing.chinese_names import NameStatement
-from lightrag_jsonl.text.names import folded_text, name_key
+from lightrag_jsonl.text.names import name_key
 from lightrag_jsonl.text.patterns import pattern_of
 from lightrag_jsonl.text.terms import search_terms
 
-# The words of an owner's name, and what somebody is to the owner.
-PersonRole: TypeAlias = tuple[frozenset[str], str]
-
 MOST_NAME_WORDS = 9  # words of a name beside a statement
 CHARACTERS_AROUND = 100  # characters that such a name may have
-# Short forms of given names with the full name that most bearers have.
-_NICKNAMES = """
-    abby abigail, abe abraham, andy andrew, bart bartholomew, becky rebecca, ben benjamin, beth elizabeth, betsy elizabeth,
-    betty elizabeth, bill william, billy william, bob robert, bobby robert, cathy catherine, chuck charles, dan daniel,
-    danny daniel, dave david, dick richard, don donald, ed edward, eddie edward, eliza elizabeth, fred frederick,
-    gus augustus, jack john, jake jacob, jeff jeffrey, jenny jennifer, jerry gerald, jim james, jimmy james, joe joseph,
-    johnny john, kate katherine, kathy katherine, ken kenneth, larry lawrence, liz elizabeth, lizzie elizabeth,
-    maggie margaret, matt matthew, meg margaret, mike michael, nancy ann, ned edward, nick nicholas, peggy margaret,
-    pete peter, phil philip, polly mary, ray raymond, rich richard, rick richard, rob robert, ron ronald, sally sarah,
-    steve stephen, sue susan, susie susan, ted edward, tim timothy, toby tobias, tom thomas, tommy thomas, tony anthony,
-    vicky victoria, walt walter, will william, zack zachary
-"""
-FULL_GIVEN_NAMES = dict(pair.split() for pair in _NICKNAMES.split(","))
-_STATES = pattern_of(
-    r"\b(?:(?:also|better|best|commonly|widely|popularly|formally|formerly|originally|otherwise|previously"
-    r"|sometimes|often|generally|locally|first|later|now)\s+"
-    r"(?:known|called|named|spelled|written|referred\s+to|renamed)(?:\s+(?:simply\s+)?as)?"
-    r"|(?<=\()called|known\s+(?:simply\s+)?as|nicknamed|a\.k\.a\.?|aka|alias|renamed(?:\s+(?:as|to))?|short\s+for"
-    r"|abbreviated\s+(?:as|to)|(?:an?(?:other)?|the)\s+(?:alternative\s+|former\s+|full\s+|short\s+|shorter\s+"
-    r"|old\s+|older\s+|earlier\s+|new\s+|pen\s+|stage\s+|birth\s+)?(?:name|nickname|pseudonym|abbreviation"
-    r"|acronym|term|spelling)(?:\s+used)?(?:\s+to\s+refer)?\s+(?:for|of|to)"
-    r"|(?:is|are|was|were)\s+the\s+same\s+(?:\w+\s+)?as)(?!\w)"
-)
-_BEFORE = pattern_of(
-    r"(?<![\s,;:(\[\"'-])(?:[\s,;:(\[\"'-]|(?<=[\s,(])(?:who|which|that|is|was|are|were|being))+$"
-)
-_AFTER = pattern_of(r"[\s:,\"'(\[]*(?:simply\s+)?")
-_DENIES = pattern_of(r"\b(?:not|never|n't)\W+(?:\w+\W+)?$")
-_IS = pattern_of(r"\b(?:is|was)\s+")
-_PERSON_ROLE = pattern_of(
-    r"\b(?:is|was|described\s+as|depicted\s+as|noted\s+as|identified\s+as)\s+"
-    r"(?:(?P<owner>(?!one\s)(?:[\w.-]+\s){0,3}[\w.-]+(?:'s|s'))\s|(?:an?|the)\s)(?P<nouns>[a-z][a-z -]{1,60})(?!'s|\w)"
-)
-_PHRASE_END = pattern_of(
-    r"\b(?:and|at|by|for|from|in|of|on|or|that|to|when|where|which|while|who|whose|with)\b"
-)
-_OWNER = pattern_of(r"(?<=\w)(?:'s|s')\s")
 _IN_BRACKETS = pattern_of(r"\(([a-z][a-z0-9&.-]{1,9})\)")
 _WORD_START = pattern_of(r"(?<![\w'-])\w")
-_WORD_END = pattern_of(r"\w(?![\w'-])|\.(?=\s|$)|[+#*](?!\w)")
-_SENTENCE = pattern_of(r"(?<=[a-z)\"'])(?<!\bmr)(?<!\bmrs)(?<!\bms)(?<!\bdr)(?<!\bst)[.!?]\s")
-
-
-def english_name_statements(text: str, name_keys: Collection[str]) -> Iterator[NameStatement]:
-    """The statements in a text about two of the name keys; the bearer stands first."""
-    text = folded_text(text)
-    for verb in _STATES.finditer(text):
-        before = text[max(0, verb.start() - CHARACTERS_AROUND) : verb.start()]
-        clause = _SENTENCE.split(before)[-1]
-        if _DENIES.search(clause):
-            continue
-        bearer = _name_before(_BEFORE.sub("", clause), name_keys)
-        start = _end_of(_AFTER, text, verb.end())
-        alias = _name_after(_SENTENCE.split(text[start : start + CHARACTERS_AROUND])[0], name_keys)
-        if bearer and alias and bearer != alias:
-            words = f"{clause[-CHARACTERS_AROUND // 2 :]}{verb[0]} {alias}"
-            yield NameStatement(bearer, alias, words.strip())
-    yield from bracketed_names(text, name_keys)
 
 
 def bracketed_names(text: str, name_keys: Collection[str]) -> Iterator[NameStatement]:
@@ -83,7 +19,7 @@ def bracketed_names(text: str, name_keys: Collection[str]) -> Iterator[NameState
         alias = name_key(bracket[1])
         if alias in name_keys:
             before = text[max(0, bracket.start() - CHARACTERS_AROUND) : bracket.start()]
-            bearer = _name_before(before.rstrip(), name_keys)
+            bearer = name_before(before.rstrip(), name_keys)
             if bearer and alias in initials(search_terms(bearer)):
                 yield NameStatement(bearer, alias, f"{bearer} ({alias})")
 
@@ -100,60 +36,20 @@ _SMALL_WORDS = frozenset(
 )
 
 
-def described_roles(description: str, own_keys: Collection[str]) -> Iterator[PersonRole]:
-    """The role of the subject of a description: "is Scrooge's late partner" gives the words of the
-    owner and "partner", "is a character described as a laundress" gives no words and "laundress".
-    """
-    for sentence in _SENTENCE.split(folded_text(description)):
-        copula = _IS.search(sentence)
-        if copula and name_key(sentence[: copula.start()]) in own_keys:
-            for phrase in _PERSON_ROLE.finditer(sentence, copula.start()):
-                nouns = search_terms(_PHRASE_END.split(phrase["nouns"])[0])
-                if nouns:
-                    yield frozenset(search_terms(phrase["owner"] or "")), nouns[-1]
-
-
-def name_role(name: str) -> PersonRole | None:
-    """The owner and the noun of a role as a name: "Mr. Scrooge's partner", "The Laundress"."""
-    owner, has_owner, noun = _OWNER.sub("'s ", folded_text(name)).partition("'s ")
-    if has_owner:
-        nouns = search_terms(noun)
-        return (frozenset(search_terms(owner)), nouns[-1]) if len(nouns) == 1 else None
-    nouns = search_terms(name)
-    if len(nouns) == 2 and nouns[0] == "the":
-        return frozenset(), nouns[1]
-    return None
-
-
-def _name_before(text: str, name_keys: Collection[str]) -> str:
+def name_before(text: str, name_keys: Collection[str]) -> str:
     """The longest of the name keys at the end of a text; else ""."""
     starts = [match.start() for match in _WORD_START.finditer(text)]
     for start in starts[-MOST_NAME_WORDS:]:
-        key = _known_key(text[start:], name_keys)
+        key = key_of_span(text[start:], name_keys)
         if key:
             return key
     return ""
 
 
-def _name_after(text: str, name_keys: Collection[str]) -> str:
-    """The longest of the name keys at the beginning of a text; else ""."""
-    ends = [match.end() for match in _WORD_END.finditer(text)]
-    for end in reversed(ends[:MOST_NAME_WORDS]):
-        key = _known_key(text[:end], name_keys)
-        if key:
-            return key
-    return ""
-
-
-def _known_key(span: str, name_keys: Collection[str]) -> str:
+def key_of_span(span: str, name_keys: Collection[str]) -> str:
     """The name key of a span of text, with or without an article; "" for an unknown name."""
     key = name_key(span)
     if key in name_keys:
         return key
     bare = name_key(key.removeprefix("the "))
     return bare if bare in name_keys else ""
-
-
-def _end_of(pattern: re.Pattern[str], text: str, start: int) -> int:
-    match = pattern.match(text, start)
-    return match.end() if match else start

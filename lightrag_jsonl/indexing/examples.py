@@ -15,7 +15,6 @@ from lightrag_jsonl.core.types import Json, Message, Record
 from lightrag_jsonl.llm.reader import read_answer
 from lightrag_jsonl.text.cjk import has_cjk
 from lightrag_jsonl.text.names import QUOTE_FORMS, folded_text, name_key, nfkc_casefold
-from lightrag_jsonl.text.patterns import pattern_of
 from lightrag_jsonl.text.terms import is_grammatical, search_terms
 
 LEAST_COPIED_WORDS = 2  # of a statement about a name of the text; one word may be a coincidence
@@ -23,7 +22,6 @@ NAME_FIELDS = ("name", "source", "target")
 DATE_FIELDS = ("valid_from", "valid_to")
 _APOSTROPHES = ("'", *QUOTE_FORMS)  # a search term has none
 _RECORDS = msgspec.json.Encoder()
-_IDEOGRAPHS = pattern_of("[\u4e00-\u9fff]+")
 LONGEST_PART = 3  # characters of words that are looked for as a whole, never inside longer words
 
 
@@ -206,30 +204,6 @@ class TextWords(Struct, dict=True):
             return True
         words = search_terms(key)
         return not has_cjk(key) and bool(words) and all(map(self.has_word, words))
-
-    def has_part_of_name(self, key: str) -> bool:
-        """Whether a name occurs, or a word of the name; in Chinese two characters in a row."""
-        if self.has_name(key):
-            return True
-        if not has_cjk(key):
-            return any(map(self.has_word, search_terms(key)))
-        name = "".join(key.split())
-        pairs = [name[start : start + 2] for start in range(len(name) - 1)]
-        return any(pair in self._closed_up for pair in pairs)
-
-
-def names_any(description: str, names: Collection[str]) -> bool:
-    """Whether a description holds a part of one of the names, given as keys.
-
-    Names in another script than the description's may have been translated; with no other names, the
-    answer is yes.
-    """
-    if any(key in description for key in names if _IDEOGRAPHS.fullmatch(key)):
-        return True  # folding leaves such a key as it is, so that it need not be folded
-    is_cjk = has_cjk(description)
-    comparable_names = [name for name in names if has_cjk(name) == is_cjk]
-    words = TextWords(description)
-    return not comparable_names or any(map(words.has_part_of_name, comparable_names))
 
 
 def _statement_text(record: Record, *, with_terms: bool) -> str:

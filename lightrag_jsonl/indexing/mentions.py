@@ -25,13 +25,13 @@ from lightrag_jsonl.core.types import (
     RejectionReason,
     RelationMention,
 )
-from lightrag_jsonl.indexing.examples import NAME_FIELDS, Examples, TextWords, names_any
+from lightrag_jsonl.indexing.examples import NAME_FIELDS, Examples, TextWords
 from lightrag_jsonl.llm.reader import rejected_text
 from lightrag_jsonl.rules import extract_names, has_other_name, name_problem
 from lightrag_jsonl.text.dates import iso_date, resolved_date
 from lightrag_jsonl.text.names import clean_name, name_key
 from lightrag_jsonl.text.patterns import pattern_of
-from lightrag_jsonl.text.strings import clipped, words
+from lightrag_jsonl.text.strings import clipped
 
 if TYPE_CHECKING:
     from lightrag_jsonl.indexing.ontology import Ontology
@@ -78,13 +78,17 @@ NewMention = TypeVar("NewMention", EntityMention, RelationMention)
 
 
 def dated_extraction(extraction: Extraction, chunk: Chunk) -> Extraction:
-    """The extraction with the dates of each mention in our form; relative dates are resolved by the date
-    of the document.
+    """The extraction with the different mentions, their dates in our form; relative dates are resolved by
+    the date of the document.
     """
     written = iso_date(chunk.date)
     entities = [_dated_mention(mention, written) for mention in extraction.entities]
     relations = [_dated_mention(mention, written) for mention in extraction.relations]
-    return replace(extraction, entities=tuple(entities), relations=tuple(relations))
+    return replace(
+        extraction,
+        entities=tuple(dict.fromkeys(entities)),
+        relations=tuple(dict.fromkeys(relations)),
+    )
 
 
 def _dated_mention(mention: NewMention, written: str) -> NewMention:
@@ -107,9 +111,6 @@ SMALL_PROMPT = "extract-small"  # asks small models for names; sentences of the 
 PRONOUNS = frozenset(
     {"I", "You", "He", "She", "It", "We", "They", "Him", "Her", "Them"}
     | {"我", "你", "您", "他", "她", "它", "我们", "你们", "他们", "她们", "它们", "咱们", "自己"}
-)
-NO_DATES = words(
-    "unknown unspecified none null n/a nil 无 未知 未指定 未提及 不详 不明 空 - – — ? ？"
 )
 PERSONS = frozenset({"person", "人物", "人", UNKNOWN_TYPE})  # "It" is a novel, and "He" helium
 
@@ -137,7 +138,6 @@ class MentionCollector(Struct, dict=True):
     _keys: set[str | tuple[str, ...]] = field(default_factory=set)  # of names and of pairs
     _types: dict[str, str] = field(default_factory=dict)  # by name key
     _usable_names: dict[str, tuple[str, RecordProblem | None]] = field(default_factory=dict)
-    _relation_lines: dict[RelationMention, int] = field(default_factory=dict)
 
     def add(self, records: Iterable[tuple[int, Record]]) -> int:
         """Add (line, record) pairs; returns the number of new names and pairs."""
@@ -188,32 +188,6 @@ class MentionCollector(Struct, dict=True):
         names = [*(entity.name for entity in self.entities), *ends, *aliases]
         return has_other_name(self.text, self.language, frozenset(map(name_key, names)))
 
-    def doubtful_relations(self) -> list[Rejection]:
-        """The kept relations with a description that names neither end, by name or alias.
-
-        A description that begins with "both" or "they" cannot be understood alone, and a description
-        with other names may belong to another relation.
-        """
-        aliases_by_key: dict[str, list[str]] = {}
-        for entity in self.entities:
-            if entity.aliases:
-                own_aliases = aliases_by_key.setdefault(name_key(entity.name), [])
-                own_aliases.extend(map(name_key, entity.aliases))
-        doubtful: list[Rejection] = []
-        for mention, line in self._relation_lines.items():
-            description = mention.description
-            if description.isascii() and (
-                mention.source in description or mention.target in description
-            ):  # quickly: most descriptions spell an end as the record does
-                continue
-            ends = [name_key(mention.source), name_key(mention.target)]
-            aliases = [alias for end in ends for alias in aliases_by_key.get(end, ())]
-            if description and not names_any(description, [*ends, *aliases]):
-                text = rejected_text(f"{mention.source} — {mention.target}: {description}")
-                detail = "kept, but the description names neither end of the relation"
-                doubtful.append(Rejection(line, text, "unnamed_ends", detail))
-        return doubtful
-
     def name_lines(self) -> list[str]:
         """The ends of relations and the names of entities as records, without what is said of them."""
         pairs = dict.fromkeys((relation.source, relation.target) for relation in self.relations)
@@ -255,7 +229,7 @@ class MentionCollector(Struct, dict=True):
                 case "entity":
                     problem = self._add_entity(part)
                 case "relationship":
-                    problem = self._add_relation(line, part)
+                    problem = self._add_relation(part)
                 case "content_keywords":
                     self._add_content_keywords(part)
                 case "done":
@@ -328,8 +302,8 @@ class MentionCollector(Struct, dict=True):
             grounded=self._text_words.has_whole_name(key),
             attributes=_attributes(record),
             aliases=self._aliases(record, key) if record.get("aliases") else (),
-            valid_from=_date(record.get("valid_from")),
-            valid_to=_date(record.get("valid_to")),
+            valid_from=_plain_text(record.get("valid_from")),
+            valid_to=_plain_text(record.get("valid_to")),
             quoted=record.get("quoted") is True,
         )
         self.entities[mention] = None
@@ -348,7 +322,7 @@ class MentionCollector(Struct, dict=True):
             )
         )
 
-    def _add_relation(self, line: int, record: Record) -> RecordProblem | None:
+    def _add_relation(self, record: Record) -> RecordProblem | None:
         source = str(record.get("source", ""))
         target = str(record.get("target", ""))
         if not (source and target):
@@ -372,11 +346,10 @@ class MentionCollector(Struct, dict=True):
             keywords=keywords,
             description=_plain_text(record.get("description")),
             strength=strength if isinstance(strength, float) else 1.0,
-            valid_from=_date(record.get("valid_from")),
-            valid_to=_date(record.get("valid_to")),
+            valid_from=_plain_text(record.get("valid_from")),
+            valid_to=_plain_text(record.get("valid_to")),
         )
         self.relations[mention] = None
-        self._relation_lines.setdefault(mention, line)
         if keywords != all_keywords:
             return self._too_long("kept without a keyword that")
         return None
@@ -487,14 +460,6 @@ def _plain_text(value: Json) -> str:
         return ""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return str(value) if is_number else ""
-
-
-def _date(value: Json) -> str:
-    """A date as text; "" for a word that says that there is none."""
-    if value is None:  # most often
-        return ""
-    date = _plain_text(value)
-    return "" if date.rstrip(".").casefold() in NO_DATES else date
 
 
 def _plain_texts(value: Json) -> tuple[str, ...]:

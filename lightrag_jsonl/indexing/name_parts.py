@@ -5,13 +5,8 @@ from functools import cached_property, lru_cache
 
 from msgspec import Struct
 
+from lightrag_jsonl.core.types import UNKNOWN_TYPE
 from lightrag_jsonl.indexing.chinese_names import CHINESE_TITLES, COMPOUND_SURNAMES
-from lightrag_jsonl.indexing.compared_names import (
-    CONCEPTS,
-    PEOPLE,
-    PLACES,
-    UNTYPED,
-)
 from lightrag_jsonl.indexing.english_names import initials
 from lightrag_jsonl.rules.english import OFFICES, TYPES_BY_WORD
 from lightrag_jsonl.rules.words import is_given_name, is_ordinary
@@ -21,6 +16,23 @@ from lightrag_jsonl.text.patterns import pattern_of
 from lightrag_jsonl.text.strings import words as word_set
 from lightrag_jsonl.text.terms import STOP_WORDS
 
+UNTYPED = {"", UNKNOWN_TYPE, "other", "未知", "其他"}
+CONCEPTS = {"concept", "概念"}  # also what a name is taken for that says nothing about its bearer
+PEOPLE = {"person", "people", "character", "human", "creature", "人物", "人", "角色", "生物"}
+# An office or a school is a place for one reader and an organization for another.
+PLACES = {
+    "geo",
+    "place",
+    "location",
+    "building",
+    "facility",
+    "organization",
+    "institution",
+    "地点",
+    "机构",
+    "组织",
+    "场所",
+}
 # Before a surname: "Mr. Rutherford", "President Lincoln"; "sir" also before a given name.
 TITLES = OFFICES | word_set("mr mister dr prof private herr monsieur senor signor")
 # Before a given name; the king and the prince of a name are two.

@@ -7,7 +7,7 @@ from functools import partial
 from operator import methodcaller
 
 from lightrag_jsonl.core.aio import in_thread
-from lightrag_jsonl.core.errors import ConfigError, LightRAGError, NotFoundError
+from lightrag_jsonl.core.errors import ConfigError, NotFoundError
 from lightrag_jsonl.core.index_reports import DeleteReport, InsertReport
 from lightrag_jsonl.core.options import IndexOptions
 from lightrag_jsonl.core.protocols import Embedder, Extractor, Tokenizer
@@ -114,7 +114,7 @@ class IndexPipeline:
         self, *, job: str | None = None, progress: ShowProgress = None
     ) -> InsertReport:
         """Go on with the documents and files that wait: those of a `job` of a server, or all."""
-        from lightrag_jsonl.indexing.loading import WaitingFiles, with_unread
+        from lightrag_jsonl.indexing.loading import WaitingFiles, reported_with_unread
 
         with progress_bars(progress) as show:
             async with self.writer.exclusive():
@@ -125,17 +125,13 @@ class IndexPipeline:
                     accepted=lambda: insertion.accepted,
                     sees=self._client.has_model("see"),
                 )
-                try:
-                    report = await insertion.insert(  # what waits was accepted after the purge
-                        files.read_in(waiting), tolerant=True, restore_purged=True
-                    )
-                except LightRAGError as error:
-                    if error.report is not None:
-                        error.report = with_unread(error.report, files.unread)
-                    raise
+                insert = insertion.insert(  # what waits was accepted after the purge
+                    files.read_in(waiting), tolerant=True, restore_purged=True
+                )
+                report = await reported_with_unread(insert, files.unread)
                 if not report.stopped:
                     await write(self._store, methodcaller("delete_pending", files.read_rows))
-                return with_unread(report, files.unread)
+                return report
 
     async def retry(
         self,

@@ -24,7 +24,7 @@ from lightrag_jsonl.storage.views import Snapshot, StoreView
 from lightrag_jsonl.text.dates import find_dates, first_day, last_day
 from lightrag_jsonl.text.names import name_key, nfkc_casefold
 from lightrag_jsonl.text.patterns import pattern_of
-from lightrag_jsonl.text.terms import claim_stems, search_terms
+from lightrag_jsonl.text.terms import GRAMMAR_WORDS, content_stems, search_terms
 
 # How a kind is learned to be functional; chosen by reason, and checked by `benchmarks/versions.py`.
 LEAST_SUBJECTS = 5  # with claims of the kind
@@ -197,7 +197,7 @@ def kind_of(predicate: str) -> str:
 
 @lru_cache(10_000)  # the same predicates come again and again
 def _folded_predicate(predicate: str) -> str:
-    stems = set(claim_stems(predicate) or search_terms(predicate))
+    stems = set(content_stems(predicate, without=GRAMMAR_WORDS) or search_terms(predicate))
     if _NEGATION.search(predicate):
         stems.add(NEGATED)
     return " ".join(sorted(stems)) or name_key(predicate)
@@ -349,7 +349,7 @@ def sentence_kind(sentence: str, names: Iterable[str]) -> str:
         or len(search_terms(words)) > 2 * MOST_KIND_WORDS
     ):
         return ""
-    stems = set(claim_stems(words))
+    stems = set(content_stems(words, without=GRAMMAR_WORDS))
     if _NEGATION.search(words):
         stems.add(NEGATED)
     return " ".join(sorted(stems)) if 0 < len(stems) <= MOST_KIND_WORDS else ""

@@ -14,16 +14,15 @@ from lightrag_jsonl.lenses.communities import (
     CommunityMemory,
     CommunityRows,
 )
-from lightrag_jsonl.lenses.reports import cited_chunk_ids, with_reports
-from lightrag_jsonl.retrieval.context import REDUCED, context_mark
-from lightrag_jsonl.retrieval.context_writer import ContextWriter, listed_name
-from lightrag_jsonl.retrieval.excerpts import (
+from lightrag_jsonl.lenses.excerpts import (
     ExcerptChoice,
     Sentences,
-    content_stems,
     different_sentences,
     sentences_of,
 )
+from lightrag_jsonl.lenses.reports import cited_chunk_ids, with_reports
+from lightrag_jsonl.retrieval.context import REDUCED, context_mark
+from lightrag_jsonl.retrieval.context_writer import ContextWriter, listed_name
 from lightrag_jsonl.retrieval.filtering import (
     names_in_chunks,
     names_with_types,
@@ -38,6 +37,7 @@ from lightrag_jsonl.storage.graph_index import is_among
 from lightrag_jsonl.storage.status import with_documents
 from lightrag_jsonl.storage.vector_index import Floats, Ids
 from lightrag_jsonl.text.question_kinds import asks_about_everything, is_of_any_text
+from lightrag_jsonl.text.terms import content_stems
 
 # Bounds of the time.
 CHUNKS_READ = 400  # whose sentences are read for one question
@@ -174,7 +174,7 @@ def with_likeness(
     rows = column(chunks_by_row)
     if not task.query.embedded or not len(rows):
         return list(weights)
-    cosines = task.snapshot.vector_scores("chunk", task.query.vectors[:1], rows)[0]
+    cosines = task.cosines("chunk", rows)
     lowest = float(np.nanmin(cosines, initial=1.0))
     span = float(np.nanmax(cosines, initial=lowest)) - lowest
     likeness = np.nan_to_num((cosines - lowest) / (span or 1.0))

@@ -23,9 +23,9 @@ from lightrag_jsonl.core.protocols import Tokenizer
 from lightrag_jsonl.core.types import Chunk, Completion, Json, Record
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.lenses.communities import CommunityMemory, CommunityRows, load_communities
+from lightrag_jsonl.lenses.excerpts import ExcerptChoice, split_sentences
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.retrieval.context_writer import escaped, excerpt_text
-from lightrag_jsonl.retrieval.excerpts import ExcerptChoice, split_sentences
 from lightrag_jsonl.retrieval.filtering import names_in_chunks, with_filter
 from lightrag_jsonl.retrieval.task import SearchTask
 from lightrag_jsonl.storage.store import CompletionCache

@@ -100,11 +100,6 @@ class ModelClient:
         """The priority of all calls about one more chunk: earlier chunks are finished first."""
         return next(self._chunk_priorities)
 
-    @property
-    def calls_in_flight(self) -> int:
-        """The number of the models' calls in flight."""
-        return sum(calls.scheduler.in_use for calls in set(self._calls.values()))
-
     def _calls_for(self, task: ModelTask) -> ModelCalls:
         if task not in self._calls:
             raise ConfigError("this needs a model: pass llm=… (or --llm on the command line)")

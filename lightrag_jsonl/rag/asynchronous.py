@@ -1,7 +1,7 @@
 """AsyncLightRAG: documents in, answers out, and how each answer came about."""
 
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,7 +11,7 @@ from lightrag_jsonl.core import protocols, types
 from lightrag_jsonl.core.address import Address, AddressArgument, as_address
 from lightrag_jsonl.core.answers import Answer, Context
 from lightrag_jsonl.core.claims import Conflict
-from lightrag_jsonl.core.errors import ConfigError, LightRAGError, NotFoundError
+from lightrag_jsonl.core.errors import ConfigError, NotFoundError
 from lightrag_jsonl.core.index_reports import (
     DeleteReport,
     DocumentStatus,
@@ -179,6 +179,8 @@ class AsyncLightRAG:
         of calls or tokens is no error, but `stopped` in the report. Like every writing method, raises
         `LockedError` if another process keeps writing for longer than `IndexOptions.lock_timeout`.
         """
+        from lightrag_jsonl.indexing.loading import reported_with_unread
+
         may_be_empty = allow_empty if sync else None
 
         async def insert_sources(sources: "Given | Iterable[Given]") -> InsertReport:
@@ -186,10 +188,10 @@ class AsyncLightRAG:
             pending = self.engine.pending_documents(
                 sources, unread, readers=readers, file_limits=file_limits, allow_empty=may_be_empty
             )
-            report = self.engine.indexing.insert(
+            insert = self.engine.indexing.insert(
                 pending, progress=progress, restore_purged=restore_purged
             )
-            return await _with_unread(report, unread)
+            return await reported_with_unread(insert, unread)
 
         await self.engine.record_models()
         if read is not None:
@@ -519,21 +521,6 @@ class AsyncLightRAG:
         if history:
             param = replace(param, conversation_history=tuple(history))
         return param
-
-
-async def _with_unread(
-    report: Awaitable[InsertReport], unread: Sequence["UnreadSource"]
-) -> InsertReport:
-    """The report of an insert, or that of its error, with the sources that could not be read."""
-    from lightrag_jsonl.indexing.loading import with_unread
-
-    try:
-        read_report = await report
-        return with_unread(read_report, unread) if unread else read_report
-    except LightRAGError as error:
-        if error.report is not None:
-            error.report = with_unread(error.report, unread)
-        raise
 
 
 def checked_texts(texts: Iterable[str]) -> list[str]:

@@ -24,11 +24,11 @@ from lightrag_jsonl.retrieval.context_writer import (
     is_unstated,
     safe_line,
 )
-from lightrag_jsonl.retrieval.excerpts import content_stems
 from lightrag_jsonl.retrieval.task import Fact, SearchResult
 from lightrag_jsonl.text.names import nfkc_casefold
 from lightrag_jsonl.text.patterns import pattern_of
 from lightrag_jsonl.text.sentences import TABLE_ROW, sentence_spans
+from lightrag_jsonl.text.terms import content_stems
 
 # Shares and bounds by reason, not tuned on questions.
 CLIP_SHARE = 0.25  # of its section's budget: the most that one description may take

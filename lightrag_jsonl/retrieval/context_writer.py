@@ -18,13 +18,12 @@ from lightrag_jsonl.core.types import (
     Excerpt,
     Relation,
 )
-from lightrag_jsonl.retrieval.excerpts import content_stems, terms_of_name
 from lightrag_jsonl.text.citation_markers import CITATION_LABEL, SOURCE_LABEL
 from lightrag_jsonl.text.markup import without_marks
 from lightrag_jsonl.text.names import name_key, nfkc_casefold
 from lightrag_jsonl.text.patterns import pattern_of
 from lightrag_jsonl.text.strings import UNSEEN, cut, on_one_line
-from lightrag_jsonl.text.terms import search_terms
+from lightrag_jsonl.text.terms import content_stems, search_terms, terms_of_name
 
 ELLIPSIS = "…"  # for what is left out between two excerpts
 LABEL_LENGTH = 200  # characters; longer titles are cut, so that no title fills a context

@@ -240,8 +240,8 @@ def spread(values: Floats) -> Floats:
 
 def synonym_pairs(snapshot: Snapshot, leading: Ids, candidates: Ids) -> tuple[Ids, Floats]:
     """Pairs of nearly equal entities, one in `leading` and one in `candidates`; and their cosines."""
-    vectors = snapshot.vector_matrix("entity", leading)
-    neighbors, cosines = snapshot.search_vectors("entity", vectors, SYNONYMS + 1, candidates)
+    vectors = snapshot.vectors_by_kind["entity"]
+    neighbors, cosines = vectors.search(vectors.matrix(leading), SYNONYMS + 1, candidates)
     is_synonym = (cosines >= SYNONYM_COSINE) & (neighbors != leading[:, None])
     row, rank = np.nonzero(is_synonym)
     directed_pairs = np.stack([leading[row], neighbors[row, rank]], axis=1)

@@ -197,7 +197,7 @@ def nearest(
     if not task.query.embedded:
         return [NO_HITS] * len(reasons)
     allowed = None if task.filtered is None else task.filtered[kind]
-    ids, scores = task.snapshot.search_vectors(kind, vectors, limit + TIES, allowed)
+    ids, scores = task.snapshot.vectors_by_kind[kind].search(vectors, limit + TIES, allowed)
     return [
         task.settled(kind, Hits.of(row_ids, cosines, reason), limit)
         for row_ids, cosines, reason in zip(ids, scores, reasons, strict=True)

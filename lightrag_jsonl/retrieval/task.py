@@ -103,7 +103,7 @@ class SearchTask(Struct, frozen=True, kw_only=True):
     def cosines(self, kind: Kind, rows: Ids) -> Floats:
         """The cosine of the question and each row; not a number without a vector."""
         question = self.query.vectors[:1]
-        cosines: Floats = self.snapshot.vector_scores(kind, question, rows)[0]
+        cosines: Floats = self.snapshot.vectors_by_kind[kind].scores(question, rows)[0]
         return cosines
 
     def inside(self, kind: Kind, rows: Ids) -> Mask:

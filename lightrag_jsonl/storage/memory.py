@@ -110,7 +110,7 @@ class VectorMemory:
             parameters.append(dialect.array(rows))
         ids: list[int] = []
         data = bytearray()
-        for id, vector in dialect.execute(f"{statement} ORDER BY id", parameters):
+        for id, vector in dialect.execute(f"{statement} ORDER BY id", *parameters):
             ids.append(id)
             data += vector
         return np.array(ids, np.int64), np.frombuffer(data, HALF).reshape(len(ids), dim)

@@ -29,7 +29,9 @@ class VectorSearch(Protocol):
     def search(
         self, queries: Vectors, limit: int, allowed: Ids | None = None
     ) -> tuple[Ids, Floats]:
-        """The nearest vectors of each query: ids and scores, both of shape (queries, n <= limit)."""
+        """The nearest vectors of each query, only those in `allowed` (ascending): ids and inner products,
+        both of shape (queries, n <= limit), best first, ties by id.
+        """
 
     def scores(self, queries: Vectors, ids: Ids) -> Floats:
         """Inner products, shape (queries, ids); NaN where an id has no vector."""

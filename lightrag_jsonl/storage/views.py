@@ -8,13 +8,12 @@ visible together or not at all. All calls block and belong into a thread (`stora
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.storage.graph_index import GraphIndex
 from lightrag_jsonl.storage.tables.answers import AnswerReads, AnswerWrites
 from lightrag_jsonl.storage.tables.dialect import Dialect
 from lightrag_jsonl.storage.tables.documents import DocumentReads, DocumentWrites
-from lightrag_jsonl.storage.tables.full_text import FullText
+from lightrag_jsonl.storage.tables.full_text import FullText, stemmed
 from lightrag_jsonl.storage.tables.graph import (
     GraphReads,
     GraphWrites,
@@ -28,7 +27,7 @@ from lightrag_jsonl.storage.tables.saved_states import SavedStateWrites
 from lightrag_jsonl.storage.tables.settings import SettingReads, SettingWrites
 from lightrag_jsonl.storage.tables.traces import TraceReads, TraceWrites
 from lightrag_jsonl.storage.tables.vectors import VectorReads, VectorWrites
-from lightrag_jsonl.storage.vector_index import Floats, Ids, VectorSearch
+from lightrag_jsonl.storage.vector_index import Ids, VectorSearch
 
 MOST_COUNTS = 100_000  # terms whose counts are remembered
 
@@ -64,15 +63,16 @@ class StateMemory:
         self._counts: dict[str, int] = {}
 
     def of_terms(self, terms: Collection[str], full_text: FullText) -> tuple[int, dict[str, int]]:
-        """`FullText.counts` of these terms."""
+        """The number of parts of all chunks, and in how many of them each term occurs."""
         counts = self._counts
-        missing = [term for term in terms if term not in counts]
+        stems = {term: stemmed(term) for term in terms}
+        missing = {stem for stem in stems.values() if stem not in counts}
         if missing or not counts:
             self._part_count, new_counts = full_text.counts(missing)
             counts.update(new_counts)
         if len(counts) > MOST_COUNTS:
             self._counts = {}
-        return self._part_count, {term: counts[term] for term in terms}
+        return self._part_count, {term: counts[stem] for term, stem in stems.items()}
 
 
 class Snapshot(StoreView):
@@ -94,22 +94,6 @@ class Snapshot(StoreView):
         self.vectors_by_kind = vectors
         self.state_memory = state_memory
 
-    def search_vectors(
-        self, kind: Kind, queries: Vectors, limit: int, allowed: Ids | None = None
-    ) -> tuple[Ids, Floats]:
-        """The nearest rows of each query, only those in `allowed` (ascending): row ids and inner
-        products, both of shape (queries, n <= limit), best first, ties by row id.
-        """
-        return self.vectors_by_kind[kind].search(queries, limit, allowed)
-
-    def vector_scores(self, kind: Kind, queries: Vectors, rows: Ids) -> Floats:
-        """Inner products, shape (queries, rows); NaN where a row has no vector."""
-        return self.vectors_by_kind[kind].scores(queries, rows)
-
-    def vector_matrix(self, kind: Kind, rows: Ids) -> Vectors:
-        """Vectors as a matrix, shape (rows, dim); zeros where a row has no vector."""
-        return self.vectors_by_kind[kind].matrix(rows)
-
     def search_terms(
         self, terms: Sequence[str], limit: int, allowed: Collection[int] | None = None
     ) -> list[tuple[int, float]]:
@@ -117,11 +101,11 @@ class Snapshot(StoreView):
 
         Longer chunks are searched in parts; the part with the best BM25 counts most.
         """
-        return self.dialect.full_text.search(terms, limit, allowed)
+        return self.dialect.full_text.search(_different_stems(terms), limit, allowed)
 
     def chunks_with_terms(self, terms: Sequence[str], limit: int) -> list[int]:
         """The first chunks, by row id, where one part holds all of the terms, at least one."""
-        return self.dialect.full_text.chunks_with_all(terms, limit)
+        return self.dialect.full_text.chunks_with_all(_different_stems(terms), limit)
 
     def term_counts(self, terms: Collection[str]) -> tuple[int, dict[str, int]]:
         """The number of parts of all chunks, and in how many of them each term occurs."""
@@ -132,6 +116,10 @@ class Snapshot(StoreView):
         if self.state_memory.has_records is None:
             self.state_memory.has_records = super().has_records()
         return self.state_memory.has_records
+
+
+def _different_stems(terms: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(map(stemmed, terms)))
 
 
 class Transaction(

@@ -67,6 +67,12 @@ def nfkc_casefold(text: str) -> str:
     return simple if simple == text else nfkc_casefold(simple)
 
 
+def letters_and_digits(text: str) -> str:
+    """The letters and digits of a text in one form, for comparisons."""
+    return _NO_LETTERS.sub("", nfkc_casefold(text))
+
+
+_NO_LETTERS = pattern_of(r"[\W_]+")
 _RAISED = pattern_of("[⁰¹²³⁴-⁹ⁿⁱ]")  # found in a tenth of the time
 _EXPONENT = pattern_of(  # not ¹⁴C, Ca²⁺
     r"(?<=[\w)])(?<![⁰¹²³⁴-⁹⁺⁻])([⁻⁺]?[⁰¹²³⁴-⁹ⁿⁱ]+)(?![⁰¹²³⁴-⁹⁺⁻])"

@@ -38,9 +38,9 @@ def single_spaced(text: str | None) -> str:
     return " ".join((text or "").split())
 
 
-def clipped(text: str, limit: int, *, ending: int = 0) -> str:
-    """The text on one line, cut to at most `limit` characters and "…"; the last `ending` stay."""
-    return cut(" ".join(text.split()), limit, ending=ending)
+def clipped(text: str, limit: int) -> str:
+    """The text on one line, cut to at most `limit` characters and "…"."""
+    return cut(" ".join(text.split()), limit)
 
 
 def clipped_at_word(text: str, limit: int) -> str:

@@ -97,9 +97,16 @@ def stem(term: str) -> str:
     return word.removesuffix("e") if len(word) > 3 else word
 
 
-def claim_stems(text: str) -> frozenset[str]:
-    """The words of a text without their endings, and without words of grammar."""
-    return frozenset([stem(term) for term in search_terms(text) if term not in GRAMMAR_WORDS])
+@lru_cache(5_000)  # the statements about a hub are looked at for many questions
+def content_stems(text: str, *, without: frozenset[str] = FUNCTION_WORDS) -> frozenset[str]:
+    """The different words of a text without their endings, and without function words or some of them."""
+    return frozenset([stem(term) for term in search_terms(text) if term not in without])
+
+
+@lru_cache(10_000)
+def terms_of_name(name: str) -> frozenset[str]:
+    """The different search terms of a name."""
+    return frozenset(search_terms(name))
 
 
 def _singular(noun: str) -> str:

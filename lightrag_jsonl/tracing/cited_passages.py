@@ -11,10 +11,10 @@ from msgspec import Struct
 
 from lightrag_jsonl.core.headings import find_headings
 from lightrag_jsonl.text.cjk import simplified
-from lightrag_jsonl.text.names import nfkc_casefold
+from lightrag_jsonl.text.names import letters_and_digits
 from lightrag_jsonl.text.patterns import pattern_of
 from lightrag_jsonl.text.sentences import sentence_spans
-from lightrag_jsonl.text.terms import GRAMMAR_WORDS, claim_stems, search_terms, stem
+from lightrag_jsonl.text.terms import GRAMMAR_WORDS, content_stems, search_terms, stem
 from lightrag_jsonl.tracing.claim_facts import (
     ClaimFact,
     capitalized_words,
@@ -28,11 +28,6 @@ _LONGEST_HEADING = 60  # characters, of one without a mark
 _INITIAL = pattern_of(r"\b[A-Z](?=\w)")
 _NEAR = 0.5  # of the words of a claim, in a sentence about the same
 _ALIKE = 2 / 3  # in a sentence that says the same, perhaps without a "not"
-
-
-def letters_and_digits(text: str) -> str:
-    """The letters and digits of a text in one form, for comparisons."""
-    return "".join(filter(str.isalnum, nfkc_casefold(simplified(text))))
 
 
 class JudgedPassage(Struct, frozen=True):
@@ -76,7 +71,7 @@ class _ReadText:
             place = bisect_right(headings, end - 1) - 1
             is_heading = place >= 0 and start <= headings[place] < end
             is_heading = is_heading or _stands_alone(text, start, end)
-            stems = claim_stems(text[start:end])
+            stems = content_stems(text[start:end], without=GRAMMAR_WORDS)
             sentences.append(PassageSentence(start, end, stems, is_heading))
         return tuple(sentences)
 
@@ -94,7 +89,7 @@ class _ReadText:
 
     @cached_property
     def letters(self) -> str:
-        return letters_and_digits(self.text)
+        return letters_and_digits(simplified(self.text))
 
 
 _text_of_passage = lru_cache(400)(_ReadText)  # a passage is often cited several times
@@ -127,7 +122,7 @@ class CitedPassages:
 
     def window(self, claim: str) -> "Window | None":
         """The sentences nearest to a claim with their neighbours; None if none shares a word with it."""
-        terms = claim_stems(claim)
+        terms = content_stems(claim, without=GRAMMAR_WORDS)
         weights = self._weights(terms)
         best: list[tuple[float, int, int]] = []  # the negated score, the text, the sentence
         for bound, number in sorted(self._bounds(weights)):

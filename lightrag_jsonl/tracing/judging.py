@@ -13,15 +13,14 @@ from msgspec import Struct, structs
 from lightrag_jsonl.core.answers import Span, Verdict
 from lightrag_jsonl.core.languages import written_in
 from lightrag_jsonl.text.cjk import has_cjk, simplified
-from lightrag_jsonl.text.names import nfkc_casefold
+from lightrag_jsonl.text.names import letters_and_digits, nfkc_casefold
 from lightrag_jsonl.text.sentences import sentence_spans
-from lightrag_jsonl.text.terms import GRAMMAR_WORDS, claim_stems, search_terms, stem
+from lightrag_jsonl.text.terms import GRAMMAR_WORDS, content_stems, search_terms, stem
 from lightrag_jsonl.tracing.cited_passages import (
     CitedPassages,
     JudgedPassage,
     Place,
     Window,
-    letters_and_digits,
     read_passages,
 )
 from lightrag_jsonl.tracing.claim_facts import (
@@ -151,7 +150,8 @@ def _reasons_of_strangers(claim: str, passages: CitedPassages) -> Iterator[Reaso
     for fact in value_facts(claim):
         if not _stands_among(fact, passages.values) and not _is_countable(fact):
             yield _lacking(claim, fact, "lacks")
-    names_a_title = claim_stems(claim) & claim_stems("\n".join(passages.backgrounds))
+    title_stems = content_stems("\n".join(passages.backgrounds), without=GRAMMAR_WORDS)
+    names_a_title = content_stems(claim, without=GRAMMAR_WORDS) & title_stems
     is_same_language = written_in(claim, "en") == written_in(passages.whole, "en")
     if is_same_language and not names_a_title:
         yield Reason(text=_words_for(claim)["nothing"], decides=False)
@@ -262,7 +262,7 @@ def _same_date(fact: ClaimFact, source_fact: ClaimFact, values: Sequence[ClaimFa
 def _quotation_reasons(claim: str, passages: CitedPassages) -> Iterator[Reason]:
     for fact in quotation_facts(claim):
         quoted_pieces = fact.text.replace("...", "…").split("…")
-        pieces = [letters_and_digits(piece) for piece in quoted_pieces]
+        pieces = [letters_and_digits(simplified(piece)) for piece in quoted_pieces]
         if not all(piece in passages.letters for piece in pieces):
             yield _lacking(claim, fact, "quotation")
 

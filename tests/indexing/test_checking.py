@@ -17,7 +17,7 @@ OPTIONS = IndexOptions(max_gleanings=0, chunk_tokens=60, chunk_overlap=0, summar
 UNCHANGED = {  # here: what the samples leave empty, and what is no column or leads to nothing else
     EntityRow: {"id", "quoted", "edited"},
     RelationRow: {
-        *("id", "high", "backward_keywords", "edited"),
+        *("id", "high", "edited"),
         *("summary", "summarized_to", "summarized_mentions"),
     },
     EntityMention: {"grounded", "quoted", "attributes", "valid_from", "valid_to"},

@@ -373,17 +373,6 @@ def test_what_exceeds_a_limit_is_left_out_and_reported(tmp_path: Path) -> None:
     ]
 
 
-def test_a_doubtful_relation_is_reported_and_costs_nothing(tmp_path: Path) -> None:
-    """A description that names neither end is in the chunk's report; the chunk is done, and nothing
-    is asked again.
-    """
-    stray = relation("Ann", "Bob", "Cid was there, too.")
-    llm, report, status = extract(tmp_path, [jsonl(entity("Ann"), entity("Bob"), stray)], options())
-
-    assert status.state == "done" and report.failures == () and len(llm.requests) == 1
-    assert report.extraction.rejections == {"unnamed_ends": 1} and report.extraction.ok == 1
-
-
 @pytest.mark.parametrize(
     ("answers", "rounds", "asked"),
     [

@@ -165,33 +165,6 @@ def test_aliases_are_names_that_the_text_gives() -> None:
         assert found.aliases == aliases
 
 
-@pytest.mark.parametrize(
-    ("source", "target", "description", "aliases", "is_doubtful"),
-    [
-        ("Ann Roe", "Bob", "Roe's sister taught him.", (), False),
-        ("Ann", "Bob", "They met at the mill.", (), True),
-        ("Ann", "Bob", "Cid hired Dan.", (), True),
-        ("Ann", "Bob", "Old Robert waited.", ("Old Robert",), False),
-        ("Ann", "Bob", "安与鲍勃相识。", (), False),
-        ("王阿明", "李掌柜", "阿明在店里学徒。", (), False),
-        ("王阿明", "李掌柜", "让陈二去守店。", (), True),
-        ("王阿明", "Bob Co", "让陈二去守店。🌍１２", (), True),
-    ],
-)
-def test_a_description_that_names_neither_end_is_reported(
-    source: str, target: str, description: str, aliases: tuple[str, ...], is_doubtful: bool
-) -> None:
-    """By no part of their names and no alias; the relation is kept. Names may be translated."""
-    text = "Ann Roe, Old Robert 王阿明"
-    collector = MentionCollector(text)
-    ends = entity(source) | {"aliases": list(aliases)}
-    collector.add([(1, ends), (7, relation(source, target, description))])
-
-    doubtful = collector.doubtful_relations()
-    assert [(line.line, line.reason) for line in doubtful] == [(7, "unnamed_ends")] * is_doubtful
-    assert len(collector.relations) == 1 and collector.rejections == []
-
-
 @pytest.mark.parametrize("name", ["He", "she", "他们", "自己"])
 def test_a_pronoun_is_no_name(name: str) -> None:
     """Neither of an entity nor of an end of a relation; the line is refused with the reason."""

@@ -122,7 +122,7 @@ async def test_damaged_rows_of_a_snapshot_are_found(tmp_path: Path) -> None:
         assert await rag.admin.check(full=True) == []
         with rag.engine.store.transaction() as transaction:
             transaction.dialect.execute(
-                "UPDATE saved_rows SET content = ? WHERE name = 'entities'", [b"oops"]
+                "UPDATE saved_rows SET content = ? WHERE name = 'entities'", b"oops"
             )
         assert "the snapshot 'before' cannot be read" in (await rag.admin.check(full=True))[0]
 

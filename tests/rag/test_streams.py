@@ -109,7 +109,7 @@ def test_who_reads_may_ask_meanwhile(tmp_path: Path) -> None:
 
 
 async def test_leaving_stops_the_model(tmp_path: Path) -> None:
-    """In the task that it runs in; `aclose` comes back when that is done."""
+    """In the task that it runs in; `aclose` comes back when that is done, and the next call has its place."""
     llm = Writer(stops=True)
     async with index(tmp_path, llm) as rag:
         await rag.insert_records(TEXT, [])
@@ -119,7 +119,8 @@ async def test_leaving_stops_the_model(tmp_path: Path) -> None:
         assert llm.begun == llm.ended and len(llm.ended) == 1
         assert {trace.status for trace in await rag.traces.list()} == {"incomplete"}
         assert await rag.traces.verify() == ()
-        assert rag.engine.client.calls_in_flight == 0
+        llm.stops = False
+        assert (await rag.query("Who else?", NAIVE)).text == "".join(WORDS)
 
 
 def test_closing_stops_the_model(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lightrag_jsonl.core.answers import Context
-from lightrag_jsonl.core.edges import EdgeSelection, edge_id, edge_ids
+from lightrag_jsonl.core.edges import EdgeSelection, edge_ids
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import QueryObserver
 from lightrag_jsonl.core.types import JsonlResult, Record, Relation
@@ -29,7 +29,7 @@ def answer(*records: Record) -> JsonlResult:
 
 def test_ids_of_the_specification() -> None:
     """An id is the first 8 hex digits of sha256 of `s|p|o`."""
-    assert edge_id("DNA", "located_in", "cell nucleus") == "ffb79d1c"
+    assert edge_ids([("DNA", "located_in", "cell nucleus")]) == ("ffb79d1c",)
 
 
 label = st.text("ab|中 ", min_size=1, max_size=4)

@@ -10,13 +10,13 @@ import pytest
 from lightrag_jsonl import Document, QueryParam
 from lightrag_jsonl.core.answers import Keywords
 from lightrag_jsonl.core.types import Chunk
-from lightrag_jsonl.lenses.overview import chunk_weights
-from lightrag_jsonl.lenses.reports import FRAME_TOKENS
-from lightrag_jsonl.retrieval.excerpts import (
+from lightrag_jsonl.lenses.excerpts import (
     ExcerptChoice,
     split_sentences,
     whole_sentences,
 )
+from lightrag_jsonl.lenses.overview import chunk_weights
+from lightrag_jsonl.lenses.reports import FRAME_TOKENS
 from lightrag_jsonl.testing import ScriptedLLM
 from lightrag_jsonl.text.question_kinds import asks_about_course
 from tests.kit import index

@@ -229,10 +229,7 @@ def test_synonyms_are_those_of_every_pair() -> None:
     rows = rows.astype(HALF).astype(np.float32)
     index = VectorIndex.of(VectorBlock.of(ids[5:], rows[5:].astype(HALF)))
     leading = ids[:12]
-    near = SimpleNamespace(
-        vector_matrix=lambda kind, rows: index.matrix(rows),
-        search_vectors=lambda kind, *more: index.search(*more),
-    )
+    near = SimpleNamespace(vectors_by_kind={"entity": index})
     found, similarities = pagerank.synonym_pairs(near, leading, ids)
     exact = rows @ rows.T - 2 * np.eye(60)
     exact[:, :5] = 0

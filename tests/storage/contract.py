@@ -192,8 +192,9 @@ def stored_content(store: Store) -> list[object]:
         ]
         digests: list[object] = []
         for kind in ALL_ROWS:
-            dim = snapshot.vector_matrix(kind, np.array([1])).shape[1]
-            columns += snapshot.search_vectors(kind, np.ones((1, dim), np.float32), 99)
+            vectors = snapshot.vectors_by_kind[kind]
+            dim = vectors.matrix(np.array([1])).shape[1]
+            columns += vectors.search(np.ones((1, dim), np.float32), 99)
             digests.append(snapshot.vector_digests(kind, range(9)))
         return [
             *digests,
@@ -530,9 +531,10 @@ class StoreContract:
         with store.snapshot() as snapshot:
             assert snapshot.refused_rows("entity") == [1] and snapshot.refused_rows("chunk") == []
             assert snapshot.vector_digests("entity", [1]) == {1: b"refused"}
-            assert 1 not in snapshot.search_vectors("entity", queries, 9)[0]
-            assert np.isnan(snapshot.vector_scores("entity", queries, rows)[:, 0]).all()
-            matrix = snapshot.vector_matrix("entity", rows)
+            vectors = snapshot.vectors_by_kind["entity"]
+            assert 1 not in vectors.search(queries, 9)[0]
+            assert np.isnan(vectors.scores(queries, rows)[:, 0]).all()
+            matrix = vectors.matrix(rows)
             assert not matrix[0].any() and np.allclose(matrix[1], ROWS[1], atol=1e-3)
         assert store.check() == []
         with store.transaction() as transaction:
@@ -554,13 +556,14 @@ class StoreContract:
             vector = snapshot.vectors("entity", [1])[1]
             assert vector.dtype == np.float32 and np.allclose(vector, ROWS[2], atol=1e-3)
             queries, rows = np.stack([ROWS[2], ROWS[0]]), np.array([2, 9])
-            ids, scores = snapshot.search_vectors("entity", queries, 5)
+            vectors = snapshot.vectors_by_kind["entity"]
+            ids, scores = vectors.search(queries, 5)
             assert ids.tolist() == [[1, 2], [1, 2]] and np.allclose(scores[0], [1, 0], atol=1e-3)
-            assert snapshot.search_vectors("entity", queries, 1, rows)[0].tolist() == [[2], [2]]
-            scores = snapshot.vector_scores("entity", queries, rows)
+            assert vectors.search(queries, 1, rows)[0].tolist() == [[2], [2]]
+            scores = vectors.scores(queries, rows)
             assert scores[0, 0] == 0 and np.isnan(scores[:, 1]).all()
-            assert np.allclose(snapshot.vector_matrix("entity", rows), [ROWS[1], ROWS[1] * 0])
-            assert snapshot.search_vectors("relation", queries, 5)[0].shape == (2, 0)
+            assert np.allclose(vectors.matrix(rows), [ROWS[1], ROWS[1] * 0])
+            assert snapshot.vectors_by_kind["relation"].search(queries, 5)[0].shape == (2, 0)
 
     def test_chunks_are_found_by_their_terms(self, tmp_path: Path) -> None:
         """The full text finds words and beginnings, only where it may, and not what was deleted."""
@@ -697,7 +700,7 @@ class StoreContract:
 
         def hits(query: int) -> list[object]:
             vector = ROWS[query % 4][None]
-            ids, scores = snapshot.search_vectors("chunk", vector, 9)
+            ids, scores = snapshot.vectors_by_kind["chunk"].search(vector, 9)
             terms = snapshot.search_terms(["radium", "镭*"], 1 + query)
             names = list(snapshot.chunks([1 + query % 4]).values())
             return [ids.tolist(), scores.tolist(), terms, names]

@@ -1,4 +1,4 @@
-"""What is stored keeps the form of format 9, whatever it is called in memory."""
+"""What is stored keeps the form of format 19, whatever it is called in memory."""
 
 import contextlib
 import json
@@ -9,9 +9,9 @@ from lightrag_jsonl.storage.rows import EntityRow, RelationRow
 from lightrag_jsonl.storage.sqlite.database import FILE_NAME, SQLiteStore
 from tests.storage.contract import put_sample
 
-STATEMENTS = (  # rows as earlier versions wrote them, with votes in another order
+STATEMENTS = (  # rows with votes in another order
     """UPDATE entities SET attributes = '{"born\\u00001867":3,"居\\u0000里":1,"odd":1}' WHERE id = 1""",
-    """UPDATE relations SET keywords = '{"\\u0000pupil":2,"teacher":1,"\\u0000teacher":1}'""",
+    """UPDATE relations SET keywords = '{"teacher":1}', backward_keywords = '{"pupil":2,"teacher":1}'""",
 )
 
 
@@ -19,12 +19,13 @@ def stored_texts(folder: Path) -> list[object]:
     """The votes for attributes and keywords, as they are in the file."""
     with contextlib.closing(sqlite3.connect(folder / FILE_NAME)) as connection:
         rows = connection.execute(
-            "SELECT attributes FROM entities WHERE id = 1 UNION ALL SELECT keywords FROM relations"
+            "SELECT attributes FROM entities WHERE id = 1 UNION ALL SELECT keywords FROM relations "
+            "UNION ALL SELECT backward_keywords FROM relations"
         )
         return [json.loads(text) for (text,) in rows]
 
 
-def test_votes_of_earlier_versions_are_read(tmp_path: Path) -> None:
+def test_stored_votes_are_read(tmp_path: Path) -> None:
     """Names and values of attributes, and directions of keywords, are told apart, and written back
     as they were.
     """

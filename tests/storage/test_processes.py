@@ -84,7 +84,7 @@ def test_two_processes_share_an_index(place: str) -> None:
             with store.snapshot() as snapshot:
                 stored = list(snapshot.chunks())
                 assert snapshot.graph.chunks.tolist() == stored
-                ids, _ = snapshot.search_vectors("chunk", np.ones((1, 4), np.float32), 999)
+                ids, _ = snapshot.vectors_by_kind["chunk"].search(np.ones((1, 4), np.float32), 999)
                 assert sorted(ids.ravel().tolist()) == stored
                 assert len(snapshot.search_terms(["radium"], 999)) == len(stored)
                 seen.append(len(stored) // 2)

@@ -107,7 +107,7 @@ def test_memory_is_of_the_readers_generation(tmp_path: Path) -> None:
                 assert snapshot.graph.chunks.tolist() == stored
                 columns = [column.tolist() for column in snapshot.graph.all_mentions]
                 assert set(zip(*columns, strict=True)) == mentions
-                ids, _ = snapshot.search_vectors("chunk", np.ones((1, 4), np.float32), 999)
+                ids, _ = snapshot.vectors_by_kind["chunk"].search(np.ones((1, 4), np.float32), 999)
                 assert sorted(ids.ravel().tolist()) == stored
             searches += 1
         return searches

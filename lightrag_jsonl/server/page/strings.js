@@ -261,7 +261,6 @@ const WORDS = new Map(Object.entries({
   refused_limit: ["over a limit", "超出上限"],
   refused_example: ["copied from the example", "照抄示例"],
   refused_repeated: ["repeated", "重复"],
-  refused_unnamed_ends: ["description names neither end, kept", "描述未提到两端名称，已保留"],
   refused_unsupported: ["not supported by the text", "原文不支持"],
   page_number: ["Page", "页码"],
   previous: ["Previous", "上一页"],

@@ -87,7 +87,7 @@ class DatabaseGraph(GraphIndex):
     def _columns(self, statement: str, ids: Ids | None = None) -> dict[str, Ids]:
         """The columns of integers of a query about some rows or all."""
         parameters = [] if ids is None else [ids.tolist()]
-        return integer_columns(self._dialect.execute(statement, parameters))
+        return integer_columns(self._dialect.execute(statement, *parameters))
 
 
 def _ends(columns: dict[str, Ids]) -> Ids:

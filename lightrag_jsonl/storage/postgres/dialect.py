@@ -70,7 +70,7 @@ class PostgresFullText(FullText):
         postings = [(term, part) for part, counts in removed_parts for term in counts]
         terms = [term for term, _ in postings]
         parts = [part for _, part in postings]
-        self._dialect.execute(DELETE, (terms, parts))
+        self._dialect.execute(DELETE, terms, parts)
         total_length = sum(counts.total() for _, counts in removed_parts)
         self._add_to_totals(-len(removed_parts), -total_length)
 
@@ -82,27 +82,27 @@ class PostgresFullText(FullText):
         """Whether a chunk is there with all terms of the text and their numbers."""
         statement = "SELECT term, occurrences FROM postings WHERE part = ? AND term = ANY(?)"
         for part, counts in counted_parts([(chunk, text)]):
-            if dict(self._dialect.execute(statement, (part, list(counts)))) != counts:
+            if dict(self._dialect.execute(statement, part, list(counts))) != counts:
                 return False
         return True
 
-    def _search(
+    def search(
         self, stems: Sequence[str], limit: int, allowed: Collection[int] | None
     ) -> list[tuple[int, float]]:
         first, last = term_ranges(stems)
         chunks = None if allowed is None else list(allowed)
-        hits = self._dialect.execute(BM25, (first, last, chunks, max(limit, 0)))
+        hits = self._dialect.execute(BM25, first, last, chunks, max(limit, 0))
         return [(chunk, score) for chunk, score in hits]
 
-    def _chunks_with_all(self, stems: Sequence[str], limit: int) -> list[int]:
+    def chunks_with_all(self, stems: Sequence[str], limit: int) -> list[int]:
         terms = list(dict.fromkeys(map(stored_term, stems)))
-        return [chunk for (chunk,) in self._dialect.execute(CHUNKS, (terms, limit))]
+        return [chunk for (chunk,) in self._dialect.execute(CHUNKS, terms, limit)]
 
-    def _counts(self, stems: Collection[str]) -> tuple[int, dict[str, int]]:
+    def counts(self, stems: Collection[str]) -> tuple[int, dict[str, int]]:
         ordered_terms = list(stems)
         counts: dict[str, int] = {}
         part_count = 0
-        for parts, place, count in self._dialect.execute(COUNTS, term_ranges(ordered_terms)):
+        for parts, place, count in self._dialect.execute(COUNTS, *term_ranges(ordered_terms)):
             part_count = parts
             if place is not None:
                 counts[ordered_terms[place - 1]] = count
@@ -110,7 +110,7 @@ class PostgresFullText(FullText):
 
     def _add_to_totals(self, parts: int, terms: int) -> None:
         statement = "UPDATE totals SET parts = parts + ?, terms = terms + ?"
-        self._dialect.execute(statement, (parts, terms))
+        self._dialect.execute(statement, parts, terms)
 
 
 # ── SQL ───────────────────────────────────────────────────────────────────────
@@ -209,7 +209,7 @@ class PostgresDialect(Dialect):
         self.connection = connection
         self.full_text = PostgresFullText(self)
 
-    def execute(self, statement: str, parameters: Sequence[object] = ()) -> SentStatement:
+    def execute(self, statement: str, *parameters: object) -> SentStatement:
         cursor = self.connection.execute(numbered_parameters(statement), parameters, binary=True)
         return SentStatement(cursor)
 
@@ -276,8 +276,7 @@ class PostgresDialect(Dialect):
             SELECT position, chunk, description FROM {kind}_mentions
             WHERE {kind} = r.id AND id > r.last_mention AND NOT chunk = ANY(?) AND description <> ''
             ORDER BY position LIMIT ?) m ORDER BY r.id, m.position"""
-        parameters = (list(after), list(after.values()), list(without), limit)
-        return self.execute(statement, parameters)
+        return self.execute(statement, list(after), list(after.values()), list(without), limit)
 
     def first_chunks(
         self, kind: Kind, ids: Collection[int], limit: int
@@ -288,7 +287,7 @@ class PostgresDialect(Dialect):
         statement = f"""SELECT r.id, c.name FROM unnest(?::bigint[]) r (id) CROSS JOIN LATERAL (
             SELECT chunk, position FROM {kind}_mentions WHERE {kind} = r.id ORDER BY position LIMIT ?) m
             JOIN chunks c ON c.id = m.chunk ORDER BY r.id, m.position"""
-        return self.execute(statement, (list(ids), limit))
+        return self.execute(statement, list(ids), limit)
 
     # ── vectors ─────────────────────────────────────────────────────────────────────
 

@@ -42,7 +42,7 @@ class PostgresMemory(VectorMemory):
         some_rows = None if rows is None else list(rows)
         ids: list[int] = []
         halves: list[Halves] = []
-        for id, vector in view.dialect.execute(statement, (dim, some_rows)):
+        for id, vector in view.dialect.execute(statement, dim, some_rows):
             ids.append(id)
             halves.append(vector.to_numpy())
         matrix = np.array(halves, HALF).reshape(len(ids), dim)

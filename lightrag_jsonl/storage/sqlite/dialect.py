@@ -52,7 +52,7 @@ class SQLiteFullText(FullText):
             if terms
         )
 
-    def _search(
+    def search(
         self, stems: Sequence[str], limit: int, allowed: Collection[int] | None
     ) -> list[tuple[int, float]]:
         if not stems:
@@ -70,13 +70,13 @@ class SQLiteFullText(FullText):
             {where} GROUP BY chunk ORDER BY joint DESC, chunk LIMIT ?"""
         return self._connection.execute(statement, parameters).fetchall()
 
-    def _chunks_with_all(self, stems: Sequence[str], limit: int) -> list[int]:
+    def chunks_with_all(self, stems: Sequence[str], limit: int) -> list[int]:
         query = " AND ".join(map(_phrase, stems))
         statement = f"""SELECT DISTINCT rowid / {PARTS} FROM chunk_terms WHERE chunk_terms MATCH ?
             ORDER BY rowid LIMIT ?"""
         return [chunk for (chunk,) in self._connection.execute(statement, (query, limit))]
 
-    def _counts(self, stems: Collection[str]) -> tuple[int, dict[str, int]]:
+    def counts(self, stems: Collection[str]) -> tuple[int, dict[str, int]]:
         statement = """SELECT term, doc FROM chunk_vocabulary
             WHERE term IN (SELECT value FROM json_each(?))"""
         exact = self._connection.execute(statement, (json_text(list(stems)),))
@@ -129,7 +129,7 @@ class SQLiteDialect(Dialect):
         self._connection = connection
         self.full_text = SQLiteFullText(connection)
 
-    def execute(self, statement: str, parameters: Sequence[object] = ()) -> Cursor:
+    def execute(self, statement: str, *parameters: object) -> Cursor:
         return self._connection.execute(statement, parameters)
 
     def execute_many(self, statement: str, rows: Iterable[Sequence[object]]) -> int:

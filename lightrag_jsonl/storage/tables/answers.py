@@ -10,7 +10,6 @@ from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.storage.tables.base import (
     Tables,
     WritableTables,
-    by_name,
     column_values,
     field_names,
     json_text,
@@ -34,7 +33,7 @@ class AnswerReads(SettingReads, Tables):
         """The cached answer of the request with this key."""
         numbers = ", ".join(field_names(Usage))
         statement = f"SELECT text, finish, {numbers} FROM completions WHERE key = ?"
-        for text, finish, *usage in self._execute(statement, key):
+        for text, finish, *usage in self.dialect.execute(statement, key):
             return Completion(self.dialect.unpack_text(text), finish, Usage(*usage))
         return None
 
@@ -42,18 +41,18 @@ class AnswerReads(SettingReads, Tables):
         """The keys of all cached answers, oldest first, each with the id of the document that the
         request quoted; None if there may have been several.
         """
-        return dict(self._execute("SELECT key, document FROM completions ORDER BY id"))
+        return dict(self.dialect.execute("SELECT key, document FROM completions ORDER BY id"))
 
     def completion_stats(self) -> tuple[int, int]:
         """The number of cached answers, and the bytes that their texts take in the database."""
         size = f"coalesce(sum({self.dialect.byte_length('text')}), 0)"
-        statement = f"SELECT count(*) AS answers, {size} AS size FROM completions"
-        (row,) = by_name(self._execute(statement))
-        return row.answers, int(row.size)
+        statement = f"SELECT count(*), {size} FROM completions"
+        ((answers, text_bytes),) = self.dialect.execute(statement)
+        return answers, int(text_bytes)
 
     def reusable_answers(self, signature: str) -> list[tuple[str, Vectors, str]]:
         """(question, vector, answer as JSON) of the stored answers of this generation."""
-        cursor = self._execute(
+        cursor = self.dialect.execute(
             "SELECT question, vector, answer FROM reusable_answers "
             "WHERE signature = ? AND generation = ? ORDER BY id",
             signature,
@@ -96,7 +95,7 @@ class AnswerWrites(AnswerReads, WritableTables):
         """
         if documents:
             test = f"document {self.dialect.among()}"
-            self._execute(
+            self.dialect.execute(
                 f"UPDATE completions SET document = NULL WHERE {test}",
                 self.dialect.array(documents),
             )
@@ -110,16 +109,16 @@ class AnswerWrites(AnswerReads, WritableTables):
         """
         self._delete_all("reusable_answers")
         self._delete_all("cached_vectors")
-        answers = self._execute(f"DELETE FROM completions WHERE {OF_NO_DOCUMENT}").rowcount
+        answers = self.dialect.execute(f"DELETE FROM completions WHERE {OF_NO_DOCUMENT}").rowcount
         traces = self._traces_that_quote(names)
         return answers, self._delete("traces", "id", traces)
 
     def _traces_that_quote(self, names: Collection[str]) -> set[int]:
         """Row ids of the queries that refer to a deleted chunk or to some names."""
-        chunks = set(only_column(self._execute("SELECT name FROM chunks")))
+        chunks = set(only_column(self.dialect.execute("SELECT name FROM chunks")))
         quoted_names = {json_text(name) for name in names}
         traces = set()
-        for trace, event in self._execute("SELECT trace, event FROM trace_events"):
+        for trace, event in self.dialect.execute("SELECT trace, event FROM trace_events"):
             has_all_chunks = chunks.issuperset(CHUNK_ID.findall(event))
             if not has_all_chunks or not quoted_names.isdisjoint(JSON_TEXT.findall(event)):
                 traces.add(trace)
@@ -134,7 +133,7 @@ class AnswerWrites(AnswerReads, WritableTables):
         if generation != self.generation:
             return
         (id,) = only_column(
-            self._execute(
+            self.dialect.execute(
                 "INSERT INTO reusable_answers (generation, signature, question, vector, answer) "
                 "VALUES (?, ?, ?, ?, ?) RETURNING id",
                 generation,
@@ -144,7 +143,7 @@ class AnswerWrites(AnswerReads, WritableTables):
                 answer,
             )
         )
-        self._execute(
+        self.dialect.execute(
             "DELETE FROM reusable_answers WHERE generation < ? OR id <= ?",
             generation,
             id - ANSWERS_KEPT,

@@ -1,9 +1,8 @@
 """What all tables share: rows are read and written by the names of columns."""
 
-from collections import namedtuple
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any, TypeAlias, TypeVar, get_origin, get_type_hints
 
 import msgspec
@@ -43,18 +42,6 @@ def column_values(row: Any, **columns: Any) -> dict[str, Any]:
         if value.__class__ in (dict, tuple):
             values[name] = json_text(value) if value != () else None
     return values
-
-
-@lru_cache(maxsize=1_000)
-def row_type(columns: tuple[str, ...]) -> Any:
-    """A tuple whose fields are called as the columns of a query."""
-    return namedtuple("Row", columns, rename=True)
-
-
-def by_name(cursor: Cursor) -> list[Any]:
-    """All rows; the values of the columns are attributes."""
-    columns = tuple([column[0] for column in cursor.description])
-    return list(map(row_type(columns)._make, cursor))
 
 
 def read_as(kind: type[RowValue], cursor: Cursor, **parsers: ColumnParser) -> list[RowValue]:
@@ -97,39 +84,21 @@ def integer_columns(cursor: Cursor) -> dict[str, Ids]:
     return dict(zip(names, table.T, strict=True))
 
 
-class NoRows:
-    """The result of a query for no keys, which no database is asked."""
-
-    rowcount = 0
-
-    def __init__(self, columns: str) -> None:
-        names = [column.split()[-1].rpartition(".")[2] for column in columns.split(",")]
-        self.description = [(name,) for name in names]
-
-    def __iter__(self) -> Iterator[tuple[Any, ...]]:
-        return iter(())
-
-
 class Tables:
     """Tables for reading, through a connection in a transaction."""
 
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
 
-    def _execute(self, statement: str, *parameters: object) -> Cursor:
-        return self.dialect.execute(statement, parameters)
-
     def _select(
         self, columns: str, table: str, column: str, keys: Keys | None, *, order: str = "id"
     ) -> Cursor:
         """Rows in order: all, or the rows with some values in a column."""
         if keys is None:
-            return self._execute(f"SELECT {columns} FROM {table} ORDER BY {order}")
-        if not keys:
-            return NoRows(columns)
+            return self.dialect.execute(f"SELECT {columns} FROM {table} ORDER BY {order}")
         test = f"{column} {self.dialect.among()}"
         statement = f"SELECT {columns} FROM {table} WHERE {test} ORDER BY {order}"
-        return self._execute(statement, self.dialect.array(keys))
+        return self.dialect.execute(statement, self.dialect.array(keys))
 
     def _page(self, limit: int | None, offset: int = 0) -> str:
         """The end of a query for a page of rows."""
@@ -180,4 +149,4 @@ class WritableTables(Tables):
 
     def _delete_all(self, table: str) -> int:
         """Delete all rows; returns the number."""
-        return self._execute(f"DELETE FROM {table}").rowcount
+        return self.dialect.execute(f"DELETE FROM {table}").rowcount

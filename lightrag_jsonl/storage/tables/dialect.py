@@ -60,7 +60,7 @@ class Dialect(ABC):
         return statements
 
     @abstractmethod
-    def execute(self, statement: str, parameters: Sequence[object] = ()) -> Cursor:
+    def execute(self, statement: str, *parameters: object) -> Cursor:
         """Run one statement."""
 
     @abstractmethod

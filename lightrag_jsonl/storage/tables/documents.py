@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime
+from itertools import starmap
 from operator import itemgetter
 from typing import Any, TypeAlias
 
@@ -40,7 +41,6 @@ from lightrag_jsonl.storage.rows import (
 )
 from lightrag_jsonl.storage.tables.base import (
     Tables,
-    by_name,
     column_values,
     json_text,
     only_column,
@@ -52,8 +52,9 @@ from lightrag_jsonl.text.dates import iso_date
 
 CHUNKS = "documents d JOIN chunks c ON c.document = d.id"
 TEXT_ORDER = "d.id, c.position"
-CHUNK = """c.id, c.name, d.name AS document_id, c.position, c.page, c.start, c.stop,
-    c.text, c.tokens, c.created_at, c.heading, d.title, d.date"""
+# The row id, then the parameters of `_chunk`.
+CHUNK = """c.id, c.name, d.name, c.position, c.page, c.start, c.stop, c.text, c.tokens,
+    c.created_at, c.heading, d.title, d.date"""
 USAGE_NUMBERS = tuple([field.name for field in fields(Usage)])
 REPORT_NUMBERS = tuple(
     [
@@ -96,7 +97,7 @@ class DocumentReads(Tables):
         """The pages of documents, in order: all pages, or the page with a number."""
         if not document_ids:
             return ()
-        rows = self._execute(
+        rows = self.dialect.execute(
             "SELECT d.name AS document_id, p.number, p.text "
             "FROM documents d JOIN pages p ON p.document = d.id "
             f"WHERE d.name {self.dialect.among('?1')} AND p.number = coalesce(?2, p.number) "
@@ -108,22 +109,22 @@ class DocumentReads(Tables):
 
     def pending(self, ids: Names = None, *, job: str | None = None) -> list[PendingDocument]:
         """Documents and files that wait, oldest first: all, some by id, or those of a job."""
-        columns = "id, document, provided, created_at, job, file IS NOT NULL AS is_file"
+        columns = "id, document, provided, created_at, job, file IS NOT NULL"
         if job is None:
             rows = self._select(columns, "pending", "name", ids, order="created_at, id")
         else:
             rows = self._select(columns, "pending", "job", [job], order="created_at, id")
-        return [_pending(row) for row in by_name(rows)]
+        return list(starmap(_pending, rows))
 
     def pending_file(self, row: int) -> bytes | None:
         """The content of a file that waits; None if it waits no longer."""
         statement = "SELECT file FROM pending WHERE id = ?"
-        contents = only_column(self._execute(statement, row))
+        contents = only_column(self.dialect.execute(statement, row))
         return contents[0] if contents else None
 
     def pending_rows(self, ids: Collection[str]) -> list[int]:
         """The rows of waiting documents by id, but for those that an open job brought."""
-        rows = self._execute(
+        rows = self.dialect.execute(
             f"SELECT id FROM pending WHERE name {self.dialect.among()} AND (job IS NULL OR job "
             "NOT IN (SELECT name FROM jobs WHERE state IN ('waiting', 'running'))) ORDER BY id",
             self.dialect.array(ids),
@@ -133,7 +134,7 @@ class DocumentReads(Tables):
     def new_pending_ids(self) -> list[str]:
         """The ids of the waiting documents that are no new versions of visible ones, oldest first."""
         return only_column(
-            self._execute(
+            self.dialect.execute(
                 "SELECT name FROM pending p "
                 "WHERE NOT EXISTS (SELECT 1 FROM documents d WHERE d.name = p.name) "
                 "ORDER BY created_at, id"
@@ -146,7 +147,7 @@ class DocumentReads(Tables):
         """
         condition = "WHERE title > ''" if titled else ""
         statement = f"SELECT name, title, source, state FROM documents {condition} ORDER BY id"
-        cursor = self._execute(statement)
+        cursor = self.dialect.execute(statement)
         return list(map(DocumentLabel._make, cursor))
 
     def existing_ids(self, ids: Collection[str]) -> set[str]:
@@ -157,34 +158,25 @@ class DocumentReads(Tables):
 
     def counts(self) -> Counts:
         """How much the index holds."""
-        states = dict(self._execute("SELECT state, count(*) FROM documents GROUP BY state"))
-        (row,) = by_name(
-            self._execute(
-                "SELECT (SELECT count(*) FROM pending) AS pending, "
-                "(SELECT count(*) FROM chunks) AS chunks, "
-                "(SELECT count(*) FROM entities) AS entities, "
-                "(SELECT count(*) FROM relations) AS relations"
-            )
+        states = dict(self.dialect.execute("SELECT state, count(*) FROM documents GROUP BY state"))
+        ((pending, chunks, entities, relations),) = self.dialect.execute(
+            "SELECT (SELECT count(*) FROM pending), (SELECT count(*) FROM chunks), "
+            "(SELECT count(*) FROM entities), (SELECT count(*) FROM relations)"
         )
-        if row.pending:
-            states["pending"] = row.pending
-        return Counts(
-            documents=states,
-            chunks=row.chunks,
-            entities=row.entities,
-            relations=row.relations,
-        )
+        if pending:
+            states["pending"] = pending
+        return Counts(documents=states, chunks=chunks, entities=entities, relations=relations)
 
     # ── chunks ──────────────────────────────────────────────────────────────────
 
     def has_chunks(self) -> bool:
         """Whether there is a chunk; quick."""
-        return bool(only_column(self._execute("SELECT 1 FROM chunks LIMIT 1")))
+        return bool(only_column(self.dialect.execute("SELECT 1 FROM chunks LIMIT 1")))
 
     def newest_document_at(self) -> float:
         """When the newest document was stored, in seconds since 1970; 0 without documents."""
         statement = "SELECT coalesce(max(created_at), 0) FROM documents"
-        (newest,) = only_column(self._execute(statement))
+        (newest,) = only_column(self.dialect.execute(statement))
         return float(newest)
 
     def chunks(
@@ -199,17 +191,14 @@ class DocumentReads(Tables):
             cursor = self._select(CHUNK, CHUNKS, "c.id", rows, order=TEXT_ORDER)
         else:
             cursor = self._select(CHUNK, CHUNKS, "c.name", ids, order=TEXT_ORDER)
-        return {row.id: _chunk(row) for row in by_name(cursor)}
+        return {row: _chunk(*values) for row, *values in cursor}
 
     def fingerprints(self, rows: RowIds = None) -> dict[int, Fingerprint]:
         """What was noted of the texts of chunks when they were stored, by row id, all or some."""
-        columns = "id, front_matter, text_digest"
+        cursor = self._select("id, front_matter, text_digest", "chunks", "id", rows)
         return {
-            row.id: Fingerprint(
-                is_front_matter=bool(row.front_matter),
-                text_digest=row.text_digest,
-            )
-            for row in by_name(self._select(columns, "chunks", "id", rows))
+            row: Fingerprint(is_front_matter=bool(front_matter), text_digest=text_digest)
+            for row, front_matter, text_digest in cursor
         }
 
     def chunk_names(self, rows: RowIds = None) -> dict[int, str]:
@@ -229,7 +218,7 @@ class DocumentReads(Tables):
 
     def last_chunk(self) -> int:
         """The greatest row id of a chunk; 0 if there is none."""
-        (last_row,) = only_column(self._execute("SELECT coalesce(max(id), 0) FROM chunks"))
+        (last_row,) = only_column(self.dialect.execute("SELECT coalesce(max(id), 0) FROM chunks"))
         return int(last_row)
 
     def extraction_totals(self, rows: range) -> ExtractionReport:
@@ -243,18 +232,16 @@ class DocumentReads(Tables):
         tokens = [_sum_of(self.dialect, f"({usage})", name) for name in USAGE_NUMBERS]
         sums = ", ".join(numbers + tokens)
         statement = (
-            f"SELECT {rejections} AS rejections, {gleaned} AS gleaned, count(*) AS chunks, "
-            f"{sums} FROM chunks "
+            f"SELECT {rejections} AS rejections, {gleaned} AS gleaned, count(*), {sums} FROM chunks "
             "WHERE id >= ? AND id < ? GROUP BY 1, 2"
         )
-        cursor = self._execute(statement, rows.start, rows.stop)
-        reports = [_summed_report(row) for row in by_name(cursor)]
-        return sum(reports, ExtractionReport())
+        cursor = self.dialect.execute(statement, rows.start, rows.stop)
+        return sum(starmap(_summed_report, cursor), ExtractionReport())
 
     def edited_chunks(self) -> list[int]:
         """Row ids of the chunks that hold an edit by hand (of the extractor "person"), by time."""
         statement = f"SELECT id FROM chunks WHERE extractor = '{PERSON}' ORDER BY created_at, name"
-        return only_column(self._execute(statement))
+        return only_column(self.dialect.execute(statement))
 
     def chunks_by_rules(self, names: Names = None, *, rows: RowIds = None) -> dict[int, str]:
         """The row ids and names of the chunks, all or some, that were read by rules, without records."""
@@ -269,7 +256,7 @@ class DocumentReads(Tables):
         """
         is_read_so = f"substr(extractor, 1, {len(BY_RULES)}) = '{BY_RULES}'"
         test = is_read_so if by_rules else f"extractor <> '{PERSON}'"
-        ((count, tokens),) = self._execute(
+        ((count, tokens),) = self.dialect.execute(
             f"SELECT count(*), coalesce(sum(tokens), 0) FROM chunks WHERE {test}"
         )
         return int(count), int(tokens)
@@ -280,7 +267,7 @@ class DocumentReads(Tables):
             "SELECT 1 FROM chunks WHERE extractor NOT IN ('', ?1) "
             f"AND substr(extractor, 1, {len(BY_RULES)}) <> '{BY_RULES}' LIMIT 1"
         )
-        return bool(only_column(self._execute(statement, PERSON)))
+        return bool(only_column(self.dialect.execute(statement, PERSON)))
 
     def rejections(self, document_ids: Names = None) -> list[tuple[str, str, Rejection]]:
         """Refused lines as (document id, chunk id, rejection)."""
@@ -303,17 +290,17 @@ class DocumentReads(Tables):
             parameters += test_parameters
         documents = f"SELECT d.id FROM documents d WHERE {' AND '.join(tests)}"
         statement = f"SELECT id FROM chunks WHERE document IN ({documents}) ORDER BY id"
-        return only_column(self.dialect.execute(statement, parameters))
+        return only_column(self.dialect.execute(statement, *parameters))
 
     def document_dates(self) -> list[str]:
         """The different dates of documents, as they were written."""
         statement = "SELECT DISTINCT date FROM documents WHERE date IS NOT NULL ORDER BY date"
-        return only_column(self._execute(statement))
+        return only_column(self.dialect.execute(statement))
 
     def chunk_documents(self, rows: RowIds = None) -> dict[int, tuple[int, str]]:
         """For each chunk by row id, all or some, the row id of its document and the date in our form, or ""."""
-        cursor = self._select("c.id, d.id AS document, d.date", CHUNKS, "c.id", rows, order="c.id")
-        return {row.id: (row.document, iso_date(row.date or "")) for row in by_name(cursor)}
+        cursor = self._select("c.id, d.id, d.date", CHUNKS, "c.id", rows, order="c.id")
+        return {row: (document, iso_date(date or "")) for row, document, date in cursor}
 
     def _compiled(self, condition: Condition) -> tuple[str, list[object]]:
         """A condition on the documents `d` as an SQL expression, and the values of its parameters."""
@@ -343,11 +330,10 @@ class DocumentReads(Tables):
         """
         page = self._page(limit)
         statement = f"SELECT id, name, text FROM chunks ORDER BY random() {page}"
-        rows = by_name(self._execute(statement))
         return [
-            f"chunk {row.name} has other terms in the full text than in its own"
-            for row in rows
-            if not self.dialect.full_text.holds(row.id, row.text)
+            f"chunk {name} has other terms in the full text than in its own"
+            for row, name, text in self.dialect.execute(statement)
+            if not self.dialect.full_text.holds(row, text)
         ]
 
 
@@ -405,14 +391,14 @@ class DocumentWrites(DocumentReads, KeepingTables):
         name = pending.name
         if pending.row is not None:
             statement = "SELECT id, name FROM pending WHERE name = ? OR id = ?"
-            rows: dict[int, str] = dict(self._execute(statement, name, pending.row))
+            rows: dict[int, str] = dict(self.dialect.execute(statement, name, pending.row))
             is_superseded = any(row > pending.row for row, stored in rows.items() if stored == name)
             if pending.row not in rows or is_superseded:
                 return None
         self._delete("pending", "name", [name])
         provided = [pending.records, pending.chunks, pending.chunk_size, pending.seen_pictures]
         (row,) = only_column(
-            self._execute(
+            self.dialect.execute(
                 "INSERT INTO pending (name, document, provided, created_at, job, file) "
                 "VALUES (?, ?, ?, ?, ?, ?) RETURNING id",
                 name,
@@ -457,45 +443,60 @@ class DocumentWrites(DocumentReads, KeepingTables):
                 WHEN count(CASE state WHEN 'failed' THEN 1 END) = count(*) THEN 'failed' ELSE 'partial' END
             FROM chunks WHERE document = documents.id)
             WHERE id {self.dialect.among()}"""
-        self._execute(statement, self.dialect.array(documents))
+        self.dialect.execute(statement, self.dialect.array(documents))
         self.touched["chunk"].update(rows)
 
     def rebuild_terms(self) -> None:
         """Make the full text anew from the chunks."""
-        texts = self._execute("SELECT id, text FROM chunks")
+        texts = self.dialect.execute("SELECT id, text FROM chunks")
         self.dialect.full_text.clear()
         self.dialect.full_text.add((id, text) for id, text in texts)
 
 
-def _pending(row: Any) -> PendingDocument:
-    records, chunks, chunk_size, seen_pictures = parse_provided(row.provided)
+def _pending(
+    row: int, document: str, provided: str, created_at: float, job: str | None, is_file: bool
+) -> PendingDocument:
+    records, chunks, chunk_size, seen_pictures = parse_provided(provided)
     return PendingDocument(
-        document=parse_document(row.document),
-        created_at=row.created_at,
+        document=parse_document(document),
+        created_at=created_at,
         records=records,
         chunks=chunks,
         chunk_size=chunk_size,
         seen_pictures=seen_pictures,
-        row=row.id,
-        job=row.job,
-        is_file=bool(row.is_file),
+        row=row,
+        job=job,
+        is_file=bool(is_file),
     )
 
 
-def _chunk(row: Any) -> Chunk:
+def _chunk(
+    id: str,
+    document_id: str,
+    position: int,
+    page: int,
+    start: int,
+    end: int,
+    text: str,
+    tokens: int,
+    created_at: float,
+    heading: str,
+    title: str | None,
+    date: str | None,
+) -> Chunk:
     return Chunk(
-        id=row.name,
-        document_id=row.document_id,
-        index=row.position,
-        page=row.page,
-        start=row.start,
-        end=row.stop,
-        text=row.text,
-        tokens=row.tokens,
-        created_at=datetime.fromtimestamp(row.created_at, UTC),
-        heading=row.heading,
-        title=row.title or "",
-        date=row.date or "",
+        id=id,
+        document_id=document_id,
+        index=position,
+        page=page,
+        start=start,
+        end=end,
+        text=text,
+        tokens=tokens,
+        created_at=datetime.fromtimestamp(created_at, UTC),
+        heading=heading,
+        title=title or "",
+        date=date or "",
     )
 
 
@@ -504,15 +505,21 @@ def _sum_of(dialect: Dialect, column: str, field: str) -> str:
     return f"coalesce(sum(CAST({dialect.json_field(column, field)} AS BIGINT)), 0) AS {field}"
 
 
-def _summed_report(row: Any) -> ExtractionReport:
-    """The report on chunks that have the same rejections and the same number of gleanings each."""
-    rejections = parse_counts(row.rejections or "{}")
-    gleaned = parse_numbers(row.gleaned or "[]")
+def _summed_report(
+    rejections: str | None, gleaned: str | None, chunks: int, *sums: int
+) -> ExtractionReport:
+    """The report on chunks that have the same rejections and the same number of gleanings each; `sums` are
+    their numbers and those of their usage.
+    """
+    numbers = list(map(int, sums))
+    usage_start = len(REPORT_NUMBERS)
     return ExtractionReport(
-        **{name: int(getattr(row, name)) for name in REPORT_NUMBERS},
-        rejections={reason: count * row.chunks for reason, count in rejections.items()},
-        gleaned=tuple([count * row.chunks for count in gleaned]),
-        usage=Usage(**{name: int(getattr(row, name)) for name in USAGE_NUMBERS}),
+        **dict(zip(REPORT_NUMBERS, numbers[:usage_start], strict=True)),
+        rejections={
+            reason: count * chunks for reason, count in parse_counts(rejections or "{}").items()
+        },
+        gleaned=tuple([count * chunks for count in parse_numbers(gleaned or "[]")]),
+        usage=Usage(*numbers[usage_start:]),
         content_keywords={},
     )
 

@@ -36,7 +36,8 @@ ChunkTexts: TypeAlias = Iterable[tuple[int, str]]  # row ids of chunks, and thei
 class FullText(ABC):
     """The full text of an index, in the words of one database.
 
-    English words are stored without their endings; terms to search for and to count may have them.
+    English words are stored without their endings. The terms to search for and to count are as they are
+    stored (`stemmed`), each once.
     """
 
     @abstractmethod
@@ -55,36 +56,19 @@ class FullText(ABC):
     def holds(self, chunk: int, text: str) -> bool:
         """Whether a chunk is there with all terms of the text."""
 
-    def search(
-        self, terms: Sequence[str], limit: int, allowed: Collection[int] | None
-    ) -> list[tuple[int, float]]:
-        """The best chunks, only those in `allowed`, as (row id, score); ties by row id."""
-        stems = list(dict.fromkeys(map(stemmed, terms)))
-        return self._search(stems, limit, allowed)
-
-    def chunks_with_all(self, terms: Sequence[str], limit: int) -> list[int]:
-        """The first chunks with a part that holds all terms, as row ids, ascending."""
-        return self._chunks_with_all(list(dict.fromkeys(map(stemmed, terms))), limit)
-
-    def counts(self, terms: Collection[str]) -> tuple[int, dict[str, int]]:
-        """The number of parts of all chunks, and in how many of them each term occurs."""
-        stems = {term: stemmed(term) for term in terms}
-        part_count, counts = self._counts(set(stems.values()))
-        return part_count, {term: counts[stem] for term, stem in stems.items()}
-
     @abstractmethod
-    def _search(
+    def search(
         self, stems: Sequence[str], limit: int, allowed: Collection[int] | None
     ) -> list[tuple[int, float]]:
-        """`search` for terms as they are stored."""
+        """The best chunks, only those in `allowed`, as (row id, score); ties by row id."""
 
     @abstractmethod
-    def _chunks_with_all(self, stems: Sequence[str], limit: int) -> list[int]:
-        """`chunks_with_all` for at least one term, as it is stored."""
+    def chunks_with_all(self, stems: Sequence[str], limit: int) -> list[int]:
+        """The first chunks with a part that holds all terms, at least one, as row ids, ascending."""
 
     @abstractmethod
-    def _counts(self, stems: Collection[str]) -> tuple[int, dict[str, int]]:
-        """`counts` of terms as they are stored."""
+    def counts(self, stems: Collection[str]) -> tuple[int, dict[str, int]]:
+        """The number of parts of all chunks, and in how many of them each term occurs."""
 
 
 @lru_cache(maxsize=2**16)

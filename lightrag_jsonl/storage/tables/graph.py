@@ -12,6 +12,7 @@ from lightrag_jsonl.storage.rows import (
     MILLION,
     Aliases,
     EntityRow,
+    GraphRow,
     Names,
     NextIds,
     Override,
@@ -34,10 +35,8 @@ from lightrag_jsonl.storage.tables.kept_rows import ALIASES_KEY, KeepingTables
 from lightrag_jsonl.text.names import name_key
 
 ENTITY = ", ".join(field_names(EntityRow))
-RELATION = ", ".join([name for name in field_names(RelationRow) if name != "backward_keywords"])
-# Two texts in one key of stored votes: between the name and the value of an attribute, and before
-# the keywords of mentions that lead from the high to the low end.
-SEPARATOR = "\0"
+RELATION = ", ".join(field_names(RelationRow))
+SEPARATOR = "\0"  # between the name and the value of an attribute in stored votes
 
 parse_votes = Decoder(dict[str, int]).decode
 
@@ -57,7 +56,7 @@ class GraphReads(Tables):
             f"(SELECT coalesce(max(id), 0) + 1 FROM {table}) AS {table}"
             for table in field_names(NextIds)
         ]
-        (next_ids,) = read_as(NextIds, self._execute(f"SELECT {', '.join(columns)}"))
+        (next_ids,) = read_as(NextIds, self.dialect.execute(f"SELECT {', '.join(columns)}"))
         return next_ids
 
     def entity_rows(self, *, ids: RowIds = None, keys: Names = None) -> dict[int, EntityRow]:
@@ -83,12 +82,12 @@ class GraphReads(Tables):
 
     def entity_types(self) -> set[str]:
         """The types of all entities."""
-        return set(only_column(self._execute("SELECT DISTINCT type FROM entities")))
+        return set(only_column(self.dialect.execute("SELECT DISTINCT type FROM entities")))
 
     def count_relations(self, limit: int) -> int:
         """The number of relations, counted no further than `limit`."""
         statement = "SELECT count(*) FROM (SELECT 1 FROM relations LIMIT ?) counted"
-        (count,) = only_column(self._execute(statement, limit))
+        (count,) = only_column(self.dialect.execute(statement, limit))
         return int(count)
 
     def relation_rows(
@@ -106,21 +105,18 @@ class GraphReads(Tables):
             statement = (
                 f"SELECT {RELATION} FROM relations WHERE (low, high) IN ({query}) ORDER BY id"
             )
-            cursor = self.dialect.execute(statement, parameters)
+            cursor = self.dialect.execute(statement, *parameters)
         elif ends is not None:
             cursor = self._relations_at(ends)
         else:
             cursor = self._select(RELATION, "relations", "id", ids)
-        rows = read_as(RelationRow, cursor)
-        for row in rows:
-            row.keywords, row.backward_keywords = _keyword_votes(row.keywords)
-        return {row.id: row for row in rows}
+        return {row.id: row for row in read_as(RelationRow, cursor)}
 
     def _relations_at(self, ends: Collection[int]) -> Cursor:
         among = self.dialect.among("?1")
         test = f"low {among} OR high {among}"
         statement = f"SELECT {RELATION} FROM relations WHERE {test} ORDER BY id"
-        return self._execute(statement, self.dialect.array(ends))
+        return self.dialect.execute(statement, self.dialect.array(ends))
 
     def listed(
         self,
@@ -139,7 +135,7 @@ class GraphReads(Tables):
             contains = self.dialect.contains("key", "?1")
             statement = f"""SELECT id FROM entities WHERE {contains} AND (type = ?2 OR ?2 = '')
                 ORDER BY name, id {page}"""
-            return only_column(self._execute(statement, search, type))
+            return only_column(self.dialect.execute(statement, search, type))
         low = self.dialect.contains("a.key", "?1")
         high = self.dialect.contains("b.key", "?1")
         statement = f"""SELECT r.id FROM {weighted_relations(self.dialect)}
@@ -147,7 +143,7 @@ class GraphReads(Tables):
             WHERE {low} OR {high} ORDER BY r.weight DESC,
             CASE WHEN a.key < b.key THEN a.key ELSE b.key END,
             CASE WHEN a.key < b.key THEN b.key ELSE a.key END {page}"""
-        return only_column(self._execute(statement, search))
+        return only_column(self.dialect.execute(statement, search))
 
     def entities(self, rows: Collection[int], *, chunk_limit: int = 20) -> dict[int, Entity]:
         """Entities for readers, each with the public ids of its first chunks; degree not set."""
@@ -226,7 +222,7 @@ class GraphReads(Tables):
             SELECT 1 FROM ends e WHERE e.key = n.key) UNION ALL
             SELECT e.key, n.id FROM ends e JOIN entities n ON n.key = e.target WHERE NOT EXISTS (
             SELECT 1 FROM aliases a WHERE a.key = e.target AND a.target <> a.key)"""
-        ids: dict[str, int] = dict(self._execute(statement, self.dialect.array(keys)))
+        ids: dict[str, int] = dict(self.dialect.execute(statement, self.dialect.array(keys)))
         return {key: ids[key] for key in keys if key in ids}
 
     def alias_claims(self, *, entities: RowIds = None, keys: Names = None) -> list[tuple[int, str]]:
@@ -241,7 +237,7 @@ class GraphReads(Tables):
                 SELECT a.key FROM own JOIN aliases a ON a.target = own.key)
                 SELECT entity, key FROM stated_aliases WHERE entity {among}
                 OR key IN (SELECT key FROM own) ORDER BY entity, key"""
-            cursor = self._execute(statement, self.dialect.array(entities))
+            cursor = self.dialect.execute(statement, self.dialect.array(entities))
         else:
             cursor = self._select("entity, key", "stated_aliases", "key", keys, order="entity, key")
         return [(entity, key) for entity, key in cursor]
@@ -252,7 +248,7 @@ class GraphReads(Tables):
         displays: dict[str, str] = {}
         apart: set[str] = set()
         statement = "SELECT key, target, display FROM aliases ORDER BY key"
-        for key, target, display in self._execute(statement):
+        for key, target, display in self.dialect.execute(statement):
             if target != key:
                 links[key] = target
             else:
@@ -265,18 +261,11 @@ class GraphReads(Tables):
 class GraphWrites(GraphReads, KeepingTables):
     """Writes entities and relations."""
 
-    def put_graph_rows(self, kind: Kind, rows: Sequence[EntityRow | RelationRow]) -> None:
+    def put_graph_rows(self, kind: Kind, rows: Sequence[GraphRow]) -> None:
         """Store entities or relations, in place of rows with the same ids."""
-        entities = [row for row in rows if isinstance(row, EntityRow)]
-        relations = [row for row in rows if isinstance(row, RelationRow)]
         self.keep([row.id for row in rows], TABLE_NAMES[kind])
-        entity_columns: list[ColumnValues] = []
-        for row in entities:
-            attributes = {SEPARATOR.join(pair): count for pair, count in row.attributes.items()}
-            entity_columns.append(column_values(row, attributes=attributes))
-        self._put("entities", entity_columns)
-        self._put("relations", [_relation_columns(row) for row in relations])
-        self._put_stated_aliases(entities)
+        self._put(TABLE_NAMES[kind], list(map(_graph_columns, rows)))
+        self._put_stated_aliases([row for row in rows if isinstance(row, EntityRow)])
         self.touched[kind].update({row.id for row in rows})
 
     def _put_stated_aliases(self, entities: Sequence[EntityRow]) -> None:
@@ -307,6 +296,13 @@ class GraphWrites(GraphReads, KeepingTables):
         self.changed = True
 
 
+def _graph_columns(row: GraphRow) -> ColumnValues:
+    if isinstance(row, RelationRow):
+        return column_values(row)
+    attributes = {SEPARATOR.join(pair): count for pair, count in row.attributes.items()}
+    return column_values(row, attributes=attributes)
+
+
 def _attribute_votes(text: str) -> dict[tuple[str, str], int]:
     """Votes by the name and the value of an attribute."""
     attributes = {}
@@ -314,27 +310,6 @@ def _attribute_votes(text: str) -> dict[tuple[str, str], int]:
         name, _, value = key.partition(SEPARATOR)
         attributes[name, value] = count
     return attributes
-
-
-def _keyword_votes(votes: Mapping[str, int]) -> tuple[dict[str, int], dict[str, int]]:
-    """Votes for the keywords from the low to the high end, and for those back."""
-    forward: dict[str, int] = {}
-    backward: dict[str, int] = {}
-    for keyword, count in votes.items():
-        if keyword.startswith(SEPARATOR):
-            backward[keyword.removeprefix(SEPARATOR)] = count
-        else:
-            forward[keyword] = count
-    return forward, backward
-
-
-def _relation_columns(row: RelationRow) -> ColumnValues:
-    keywords = dict(row.keywords)
-    for keyword, count in row.backward_keywords.items():
-        keywords[SEPARATOR + keyword] = count
-    columns = column_values(row, keywords=keywords)
-    del columns["backward_keywords"]  # they are among the keywords
-    return columns
 
 
 # ── set by hand ───────────────────────────────────────────────────────────────

@@ -123,14 +123,14 @@ class SavedStateReads(SettingReads):
     @property
     def has_saved_states(self) -> bool:
         """Whether the tables of saved states are there: the first state makes them."""
-        (tables,) = only_column(self._execute(self.dialect.TABLE_COUNT, "saved_states"))
+        (tables,) = only_column(self.dialect.execute(self.dialect.TABLE_COUNT, "saved_states"))
         return bool(tables)
 
     def saved_states(self) -> list[SavedState]:
         """The saved states, the oldest first."""
         if not self.has_saved_states:
             return []
-        cursor = self._execute("SELECT * FROM saved_states ORDER BY id")
+        cursor = self.dialect.execute("SELECT * FROM saved_states ORDER BY id")
         return read_as(SavedState, cursor)
 
     def saved_state(self, name: str) -> SavedState:
@@ -146,13 +146,13 @@ class SavedStateReads(SettingReads):
         if not self.has_saved_states:
             return {}
         statement = "SELECT state, coalesce(sum(length(content)), 0) FROM saved_rows GROUP BY state"
-        return {state: int(size) for state, size in self._execute(statement)}
+        return {state: int(size) for state, size in self.dialect.execute(statement)}
 
     def kept_rows(self, state: SavedState, table: str) -> RowsByKey:
         """The rows of a table that are kept for a state; `CorruptError` if they are damaged."""
         statement = "SELECT key, content FROM saved_rows WHERE state = ? AND name = ? ORDER BY key"
         rows: RowsByKey = {}
-        for key, content in self._execute(statement, state.id, table):
+        for key, content in self.dialect.execute(statement, state.id, table):
             try:
                 rows[key] = unpack_rows(content)
             except ValueError as error:
@@ -188,7 +188,7 @@ class SavedStateReads(SettingReads):
 
     def documents_at(self, state: SavedState) -> dict[str, tuple[str, float]]:
         """The documents in a saved state by id, each with the digest of its content and its time."""
-        cursor = self._execute("SELECT * FROM documents LIMIT 0")
+        cursor = self.dialect.execute("SELECT * FROM documents LIMIT 0")
         columns = [column[0] for column in cursor.description]
         documents: dict[str, tuple[str, float]] = {}
         for rows in self.rows_at(state, "documents").values():
@@ -202,11 +202,11 @@ class SavedStateReads(SettingReads):
         kept_table = KEPT_TABLES[table]
         rows: defaultdict[int, list[list[Any]]] = defaultdict(list)
         if keys is None:
-            cursor = self._execute(f"{kept_table.selection} ORDER BY 1, 2, 3")
+            cursor = self.dialect.execute(f"{kept_table.selection} ORDER BY 1, 2, 3")
         elif keys:
             test = f"{kept_table.key} {self.dialect.among()}"
             statement = f"{kept_table.selection} WHERE {test} ORDER BY 1, 2, 3"
-            cursor = self._execute(statement, self.dialect.array(keys))
+            cursor = self.dialect.execute(statement, self.dialect.array(keys))
         else:
             return {}
         for key, *values in cursor:
@@ -254,7 +254,7 @@ class KeepingTables(SavedStateReads, WritableTables):
             f"AND key {self.dialect.among()}"
         )
         array = self.dialect.array(keys)
-        return set(only_column(self._execute(statement, state.id, table, array)))
+        return set(only_column(self.dialect.execute(statement, state.id, table, array)))
 
 
 def pack_rows(rows: Rows) -> bytes | None:

@@ -69,7 +69,7 @@ class MentionReads(Tables):
         tables = [f"{kind}_mentions WHERE {DATED}" for kind in ("entity", "relation")]
         tables.append("documents WHERE date IS NOT NULL")
         tests = " OR ".join([f"EXISTS (SELECT 1 FROM {table})" for table in tables])
-        (has_dates,) = only_column(self._execute(f"SELECT {tests}"))
+        (has_dates,) = only_column(self.dialect.execute(f"SELECT {tests}"))
         return bool(has_dates)
 
     def dated_mentions(self, kind: Kind, *, chunks: RowIds = None) -> list[DatedMention]:

@@ -55,8 +55,8 @@ class SavedStateWrites(DocumentWrites, GraphWrites):
         self._delete("saved_rows", "state", [state.id])
         self._delete("saved_states", "id", [state.id])
         if not self.saved_states():
-            self._execute("DROP TABLE saved_rows")
-            self._execute("DROP TABLE saved_states")
+            self.dialect.execute("DROP TABLE saved_rows")
+            self.dialect.execute("DROP TABLE saved_states")
         self.__dict__.pop("newest_state", None)
 
     def _hand_down(self, state: SavedState, older: SavedState) -> None:
@@ -101,7 +101,7 @@ class SavedStateWrites(DocumentWrites, GraphWrites):
         """The keys of present rows that came after a state, or after one of the states after it."""
         states = [later for later in self.saved_states() if later.id >= state.id]
         first_key = min(later.next_ids[KEPT_TABLES[table].kind] for later in states)
-        keys = only_column(self._execute(f"SELECT id FROM {table} WHERE id >= ?", first_key))
+        keys = only_column(self.dialect.execute(f"SELECT id FROM {table} WHERE id >= ?", first_key))
         return dict.fromkeys(keys, ())
 
     def _delete_other_rows(self, rows_by_table: RowsByTable) -> set[str]:
@@ -169,7 +169,10 @@ class SavedStateWrites(DocumentWrites, GraphWrites):
             self.touched["chunk"].update(rows_by_table[table])
 
     def _columns(self, table: str) -> list[str]:
-        return [column[0] for column in self._execute(f"SELECT * FROM {table} LIMIT 0").description]
+        return [
+            column[0]
+            for column in self.dialect.execute(f"SELECT * FROM {table} LIMIT 0").description
+        ]
 
     def _stored_values(self, table: str, values: Sequence[Any]) -> Sequence[Any]:
         """Kept values as the database stores them."""

@@ -85,9 +85,9 @@ CREATE TABLE rejections (
 ) STRICT;
 CREATE INDEX rejections_chunk ON rejections (chunk);
 
--- What is merged from the mentions. `names`, `types`, `attributes`, `aliases`, `keywords`,
--- `low_names` and `high_names` are objects that count votes; `weight` is in millionths. `edited`
--- holds the values that a person gave, which stand in place of those.
+-- What is merged from the mentions. `names`, `types`, `attributes`, `aliases`, `keywords` (from the low
+-- to the high end), `backward_keywords`, `low_names` and `high_names` are objects that count votes; `weight`
+-- is in millionths. `edited` holds the values that a person gave, which stand in place of those.
 CREATE TABLE entities (
     id INTEGER PRIMARY KEY CHECK (id >= 1),
     key TEXT NOT NULL UNIQUE,
@@ -114,6 +114,7 @@ CREATE TABLE relations (
     reversed INTEGER NOT NULL CHECK (reversed IN (0, 1)),
     description TEXT NOT NULL,
     keywords TEXT NOT NULL CHECK (json_valid(keywords)),
+    backward_keywords TEXT NOT NULL CHECK (json_valid(backward_keywords)),
     low_names TEXT NOT NULL CHECK (json_valid(low_names)),
     high_names TEXT NOT NULL CHECK (json_valid(high_names)),
     forward INTEGER NOT NULL CHECK (forward >= 0),

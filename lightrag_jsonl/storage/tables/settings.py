@@ -24,21 +24,21 @@ class SettingReads(Tables):
     def generation(self) -> int:
         """The number of the last visible change of documents or graph."""
         statement = "SELECT coalesce(max(generation), 0) FROM commits"
-        (generation,) = only_column(self._execute(statement))
+        (generation,) = only_column(self.dialect.execute(statement))
         return int(generation)
 
     def purge_marks(self) -> set[str]:
         """The marks that purged documents have left."""
-        return set(only_column(self._execute("SELECT digest FROM purge_marks")))
+        return set(only_column(self.dialect.execute("SELECT digest FROM purge_marks")))
 
     def settings(self) -> dict[str, str]:
         """Settings of the index, by name."""
-        return dict(self._execute("SELECT name, value FROM settings ORDER BY name"))
+        return dict(self.dialect.execute("SELECT name, value FROM settings ORDER BY name"))
 
     def touched_since(self, generation: int) -> dict[Kind, set[int]] | None:
         """The rows touched after a generation; None if any row may have been."""
         statement = "SELECT touched FROM commits WHERE generation > ?"
-        commits = only_column(self._execute(statement, generation))
+        commits = only_column(self.dialect.execute(statement, generation))
         if generation < 0 or len(commits) != self.generation - generation or None in commits:
             return None
         touched: dict[Kind, set[int]] = {kind: set() for kind in TABLE_NAMES}
@@ -78,4 +78,4 @@ class SettingWrites(SettingReads, WritableTables):
             "touched": json_text(touched) if count <= TOUCHED_LIMIT else None,
         }
         self._insert("commits", [commit])
-        self._execute("DELETE FROM commits WHERE generation <= ?", generation - COMMITS_KEPT)
+        self.dialect.execute("DELETE FROM commits WHERE generation <= ?", generation - COMMITS_KEPT)

@@ -11,7 +11,7 @@ class TraceReads(Tables):
 
     def traces(self, *, prefix: str = "", limit: int | None = None) -> list[TraceSummary]:
         """Recorded queries whose id begins with `prefix`, newest first."""
-        cursor = self._execute(
+        cursor = self.dialect.execute(
             "SELECT name AS id, status, mode, question, started_at FROM traces "
             f"WHERE substr(name, 1, length(?1)) = ?1 ORDER BY traces.id DESC {self._page(limit)}",
             prefix,
@@ -23,7 +23,7 @@ class TraceReads(Tables):
         events in order.
         """
         column = self.dialect.json_field("e.event", "stage") if stage else "t.name"
-        cursor = self._execute(
+        cursor = self.dialect.execute(
             "SELECT t.name, e.event FROM traces t JOIN trace_events e ON e.trace = t.id "
             f"WHERE {column} = ? ORDER BY t.id DESC, e.id",
             stage or trace_id,
@@ -53,4 +53,4 @@ class TraceWrites(TraceReads, WritableTables):
         """Delete all but the newest `keep` queries; returns the number."""
         newest_old = "SELECT id FROM traces ORDER BY id DESC LIMIT 1 OFFSET ?"
         statement = f"DELETE FROM traces WHERE id <= ({newest_old})"
-        return self._execute(statement, max(keep, 0)).rowcount
+        return self.dialect.execute(statement, max(keep, 0)).rowcount

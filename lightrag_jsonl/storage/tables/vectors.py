@@ -26,7 +26,9 @@ class VectorReads(Tables):
         No search by vectors finds such a row.
         """
         test = f"data = {self.dialect.NO_VECTOR}"
-        return only_column(self._execute(f"SELECT id FROM {kind}_vectors WHERE {test} ORDER BY id"))
+        return only_column(
+            self.dialect.execute(f"SELECT id FROM {kind}_vectors WHERE {test} ORDER BY id")
+        )
 
     def cached_vectors(self, digests: Collection[bytes] | None = None) -> dict[bytes, Vectors]:
         """Vectors that were paid for and not used yet, by the digest of the text: some by digest, or
@@ -35,9 +37,9 @@ class VectorReads(Tables):
         statement = "SELECT digest, data FROM cached_vectors"
         vectors: dict[bytes, object] = {}
         if digests is None:
-            vectors = dict(self._execute(f"{statement} ORDER BY id"))
+            vectors = dict(self.dialect.execute(f"{statement} ORDER BY id"))
         for digest in digests or ():
-            vectors |= dict(self._execute(f"{statement} WHERE digest = ?", digest))
+            vectors |= dict(self.dialect.execute(f"{statement} WHERE digest = ?", digest))
         return {digest: self.dialect.unpack(data) for digest, data in vectors.items()}
 
 

@@ -160,9 +160,10 @@ def test_many_vectors_are_searched_by_an_index(url: Url, monkeypatch: pytest.Mon
         found = psql(url("hnsw"), "SELECT indexname FROM pg_indexes WHERE indexname LIKE '%_16'")
         assert found == [("entity_vectors_16",)]
         with store.snapshot() as snapshot:
-            stored = snapshot.vector_matrix("entity", rows)
+            vectors = snapshot.vectors_by_kind["entity"]
+            stored = vectors.matrix(rows)
             for allowed in (None, rows[::4], rows[4::60]):
-                ids, scores = snapshot.search_vectors("entity", matrix[:3], 20, allowed)
+                ids, scores = vectors.search(matrix[:3], 20, allowed)
                 exact = matrix[:3] @ stored[(rows if allowed is None else allowed) - 1].T
                 best = -np.sort(-exact, axis=1)[:, :20]
                 assert ids.shape == best.shape and np.allclose(scores, best, atol=1e-5)
@@ -190,11 +191,10 @@ def test_equal_rows_have_equal_neighbors_in_both_stores(url: Url, tmp_path: Path
                 vectors = zip(rows.tolist(), matrix, strict=True)
                 transaction.put_vectors("entity", {row: (b"d", vector) for row, vector in vectors})
             with store.snapshot() as snapshot:
-                near = snapshot.search_vectors("entity", queries, 12)
-                near_allowed = snapshot.search_vectors("entity", queries, 12, rows[::7])
-                results.append(
-                    (*near, *near_allowed, snapshot.vector_scores("entity", queries, rows))
-                )
+                search = snapshot.vectors_by_kind["entity"]
+                near = search.search(queries, 12)
+                near_allowed = search.search(queries, 12, rows[::7])
+                results.append((*near, *near_allowed, search.scores(queries, rows)))
     for memory, database, sqlite in zip(*results, strict=True):
         assert np.array_equal(memory, sqlite)
         assert np.allclose(database, sqlite, atol=1e-6)
@@ -226,15 +226,13 @@ def test_vectors_are_in_memory_until_there_are_many(
             with reader.snapshot() as snapshot:
                 search = snapshot.vectors_by_kind["entity"]
                 assert isinstance(search, VectorIndex) == is_in_memory
-                nearest, scores = snapshot.search_vectors(
-                    "entity", matrix[rows.start : rows.stop], 1
-                )
+                nearest, scores = search.search(matrix[rows.start : rows.stop], 1)
                 assert nearest.ravel().tolist() == [*rows] and np.allclose(scores, 1)
         with writer.transaction() as transaction:
             transaction.delete_graph_rows("entity", range(1, 20))
         with reader.snapshot() as snapshot:
             assert isinstance(snapshot.vectors_by_kind["entity"], VectorIndex)
-            nearest, _ = snapshot.search_vectors("entity", matrix[20:21], 30)
+            nearest, _ = snapshot.vectors_by_kind["entity"].search(matrix[20:21], 30)
             assert sorted(nearest[0].tolist()) == [*range(20, 31)] and nearest[0, 0] == 20
 
 

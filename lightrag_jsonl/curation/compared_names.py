@@ -5,9 +5,8 @@ import unicodedata
 from collections.abc import Collection, Iterable
 from functools import cached_property
 
-from lightrag_jsonl.core.types import UNKNOWN_TYPE
 from lightrag_jsonl.indexing.chinese_names import CHINESE_TITLES
-from lightrag_jsonl.indexing.english_names import FULL_GIVEN_NAMES
+from lightrag_jsonl.indexing.name_parts import CONCEPTS, PEOPLE, PLACES, UNTYPED
 from lightrag_jsonl.storage.rows import EntityRow
 from lightrag_jsonl.text.cjk import has_cjk, simplified
 from lightrag_jsonl.text.names import name_key
@@ -60,6 +59,19 @@ def _first_year(sentence: str) -> str | None:
 
 # ── names taken apart ─────────────────────────────────────────────────────────
 
+# Short forms of given names with the full name that most bearers have.
+_NICKNAMES = """
+    abby abigail, abe abraham, andy andrew, bart bartholomew, becky rebecca, ben benjamin, beth elizabeth, betsy elizabeth,
+    betty elizabeth, bill william, billy william, bob robert, bobby robert, cathy catherine, chuck charles, dan daniel,
+    danny daniel, dave david, dick richard, don donald, ed edward, eddie edward, eliza elizabeth, fred frederick,
+    gus augustus, jack john, jake jacob, jeff jeffrey, jenny jennifer, jerry gerald, jim james, jimmy james, joe joseph,
+    johnny john, kate katherine, kathy katherine, ken kenneth, larry lawrence, liz elizabeth, lizzie elizabeth,
+    maggie margaret, matt matthew, meg margaret, mike michael, nancy ann, ned edward, nick nicholas, peggy margaret,
+    pete peter, phil philip, polly mary, ray raymond, rich richard, rick richard, rob robert, ron ronald, sally sarah,
+    steve stephen, sue susan, susie susan, ted edward, tim timothy, toby tobias, tom thomas, tommy thomas, tony anthony,
+    vicky victoria, walt walter, will william, zack zachary
+"""
+FULL_GIVEN_NAMES = dict(pair.split() for pair in _NICKNAMES.split(","))
 LEGAL_FORMS = "inc incorporated ltd limited llc plc corp corporation co company gmbh ag sa group"
 LATIN_TITLES = "mr sir lord mrs ms miss dame lady dr prof professor st saint the"
 LEFT_OUT = frozenset(f"{LEGAL_FORMS} {LATIN_TITLES}".split())
@@ -67,23 +79,6 @@ EPITHETS = "a an old young little tiny poor dear master"
 NO_PART = LEFT_OUT | frozenset(
     EPITHETS.split()
 )  # of people; do not make one name a part of another
-UNTYPED = {"", UNKNOWN_TYPE, "other", "未知", "其他"}
-CONCEPTS = {"concept", "概念"}  # also what a name is taken for that says nothing about its bearer
-PEOPLE = {"person", "people", "character", "human", "creature", "人物", "人", "角色", "生物"}
-# An office or a school is a place for one reader and an organization for another.
-PLACES = {
-    "geo",
-    "place",
-    "location",
-    "building",
-    "facility",
-    "organization",
-    "institution",
-    "地点",
-    "机构",
-    "组织",
-    "场所",
-}
 CJK_ENDING = pattern_of(
     r"(?:控股|科技|股份)*(?:有限(?:责任)?)?公司$|集团$|(?<=..)(?:先生|女士|教授|博士)$"
 )

@@ -17,7 +17,7 @@ from lightrag_jsonl.text.front_matter import is_label
 from lightrag_jsonl.text.markup import LINK_TARGET, without_markup
 from lightrag_jsonl.text.patterns import pattern_of
 from lightrag_jsonl.text.sentences import TABLE_ROW, sentence_spans
-from lightrag_jsonl.text.terms import FUNCTION_WORDS, search_terms, stem
+from lightrag_jsonl.text.terms import FUNCTION_WORDS, search_terms, stem, terms_of_name
 
 SentenceRows: TypeAlias = npt.NDArray[np.void]  # of `SENTENCE`
 
@@ -66,12 +66,6 @@ class Sentences(Struct, frozen=True, kw_only=True):
     rows: SentenceRows
     words: Ids
     names: Ids
-
-
-@lru_cache(5_000)  # the statements about a hub are looked at for many questions
-def content_stems(text: str) -> frozenset[str]:
-    """The different words of a text without endings, and without function words."""
-    return frozenset([stem(term) for term in search_terms(text) if term not in FUNCTION_WORDS])
 
 
 def split_sentences(chunks: Sequence[Chunk], names: Sequence[Mapping[int, str]]) -> Sentences:
@@ -138,12 +132,6 @@ def sentences_of(text: str, tokens: int, names: tuple[tuple[int, str], ...]) -> 
         words=column(chain.from_iterable(words)),
         names=column([row for row, _ in names]),
     )
-
-
-@lru_cache(10_000)
-def terms_of_name(name: str) -> frozenset[str]:
-    """The different search terms of a name."""
-    return frozenset(search_terms(name))
 
 
 def _is_quotable(text: str, terms: frozenset[str]) -> bool:
