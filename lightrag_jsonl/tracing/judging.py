@@ -281,7 +281,8 @@ def _name_reasons(claim: str, window: Window, known_words: Collection[str]) -> I
 
     names = list(name_facts(claim, is_known))
     capitalized = [word for word in claim.split() if word[0].isupper()]
-    name_terms = claim_stems(" ".join([*capitalized, *(fact.text for fact in names)]))
+    all_names = " ".join([*capitalized, *(fact.text for fact in names)])
+    name_terms = content_stems(all_names, without=GRAMMAR_WORDS)
     passages_on_it = window.passages_without(name_terms)
     for fact in names:
         if overlaps(fact.start, fact.end, values):
