@@ -131,6 +131,7 @@ SENTENCE_PENALTY = 0.07
 WORD_PENALTY = 0.6
 LONG_SENTENCE = 100  # characters; longer sentences are divided, too
 WORD_GROUPS = pattern_of(r"(?s).{1,60}[\s，、；：,;:]|.{5}")  # the parts of a long sentence
+ADDRESS = pattern_of(r"\b[a-z]{3,6}://[!-~]{1,2000}")  # is cut only where no other border fits
 VISIBLE = pattern_of(r"\S")
 
 
@@ -418,6 +419,11 @@ def _borders(text: str) -> Iterator[tuple[int, float]]:
 
     White space belongs to the sentence before it.
     """
+    inside_addresses = {
+        position
+        for address in ADDRESS.finditer(text)
+        for position in range(address.start() + 1, address.end())
+    }
     yield 0, PARAGRAPH_PENALTY
     begin = 0
     sentences = [*sentence_spans(text), (len(text), len(text))]
@@ -425,7 +431,8 @@ def _borders(text: str) -> Iterator[tuple[int, float]]:
         if start - begin > LONG_SENTENCE:
             for words in WORD_GROUPS.finditer(text, begin, start):
                 end = words.end()
-                if end < start and character_boundary(text, end) == end:
+                is_border = end < start and end not in inside_addresses
+                if is_border and character_boundary(text, end) == end:
                     yield end, WORD_PENALTY
         if character_boundary(text, start) == start:
             yield start, _sentence_penalty(text, sentence_end, start)

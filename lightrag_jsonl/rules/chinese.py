@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter
 
+from msgspec.structs import replace
+
 from lightrag_jsonl.core.options import Tagger
 from lightrag_jsonl.core.types import UNKNOWN_TYPE
 from lightrag_jsonl.rules.listed_names import is_clause
@@ -74,7 +76,22 @@ def chinese_names(
     named_titles = [
         title for title in titles if text.count(title.name) > 1 or not is_clause(title.name)
     ]
-    return without_overlap([*named_titles, *_marked_names(text, spans), *tagged])
+    names = _with_spellings_elsewhere(text, list(tagged))
+    return without_overlap([*named_titles, *_marked_names(text, spans), *names])
+
+
+def _with_spellings_elsewhere(text: str, names: Sequence[Phrase]) -> Iterator[Phrase]:
+    """The names; one that always goes on as a longer name of the text does is that name (黄克 of 黄克服)."""
+    for name in names:
+        longer = [
+            candidate
+            for candidate in names
+            if candidate.name.startswith(name.name)
+            and text.startswith(candidate.name, name.start)
+            and text.count(candidate.name) == text.count(name.name)
+        ]
+        whole = max(longer, key=lambda candidate: len(candidate.name), default=name)
+        yield replace(whole, start=name.start, end=name.start + len(whole.name))
 
 
 def chinese_phrases(question: str, spans: Spans) -> PhrasesAndWords:

@@ -84,6 +84,20 @@ def test_chunks_begin_and_end_with_sentences(
     assert all(chunk.text.rstrip().endswith(ends) for chunk in chunks)
 
 
+@pytest.mark.parametrize("repeats", range(1, 60, 4))
+def test_no_chunk_begins_inside_an_address(repeats: int) -> None:
+    """Without its beginning, an address reads like names."""
+    name = "%E5%8D%97%E9%97%A8" * 8
+    address = f"https://maps.example.org/stations/{name}-BE-20200916.jpg?size=A4"
+    before = "值班员每天擦亮灯塔的铜门，并且写下风的方向。" * repeats
+    after = "夜里值班员又写下风的方向，并且擦亮铜门。" * 20
+    text = f"{before}\n\n![灯塔]({address})\n图中是北门。{after}"
+    chunks = chunks_of(text, size=300, overlap=60)
+
+    assert_sound(text, chunks, size=300)
+    assert not any("%E5" in chunk.text.replace(address, "") for chunk in chunks)
+
+
 def test_ids_tell_documents_pages_places_and_texts_apart() -> None:
     """The same text twice, on two pages or in two documents, has two ids; always the same ones."""
     pages = document_pages("a", Document("same\fsame")) + document_pages("b", Document("same"))

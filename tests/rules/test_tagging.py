@@ -29,6 +29,15 @@ def names(text: str, tagger: str) -> dict[str, str]:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("lac")
+def test_the_beginning_of_a_name_is_no_name_beside_it() -> None:
+    """The tagger cuts a name in one sentence and not in the next; it stands nowhere by itself."""
+    text = "船队扩建罗素街车厂。罗素街车厂后来改名为霎东街车厂，电车停在霎东街车厂。"
+    by_tagger = names(text, "lac")
+    assert {"罗素", "霎东"}.isdisjoint(by_tagger) and "罗素街车厂" in by_tagger
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("lac")
 def test_names_that_the_segmenter_misses() -> None:
     """A monk has no surname: the segmenter's tags miss him, the tagger does not. Works in 《》 are found by
     their marks.
