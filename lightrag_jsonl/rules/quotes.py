@@ -34,6 +34,7 @@ from lightrag_jsonl.text.terms import FUNCTION_WORDS, search_terms, stem
 LONGEST_QUOTE = 800  # characters of one sentence; of a longer one the beginning
 _POINT_NUMBER = pattern_of(r"\A\d{1,2}[.)．]\s+")
 _ITEM_MARK = pattern_of(r"\A\s*(?:[-*•·●▪]|\[[ xX]\])\s+(?:\[[ xX]\]\s+)?")
+_LINK_WITHIN_PAGE = pattern_of(r"(?:[-*+]|\d{1,3}[.)])\s+\[[^\n]+\]\(#[^()\s]*\)")  # of a list of contents
 _SPACE_OF_TAG = pattern_of(r" (?=[.,;:!?](?:\s|\Z))")  # "<b>now</b>." without its tags
 _QUOTE_MARKS = pattern_of(r"^[^\S\n]*>[> \t]*", re.MULTILINE)
 _STATES_NOTHING = ("?", "？")
@@ -125,7 +126,8 @@ def _chunk_quotes(chunk: Chunk, rank: int, title: str) -> Iterator[Quote]:
         if _RULE.search(chunk.text, end_before, start):
             setting.end_subheading()
         end_before = end
-        line = citable_line(chunk.text[start:end])
+        sentence = chunk.text[start:end]
+        line = "" if _LINK_WITHIN_PAGE.fullmatch(sentence) else citable_line(sentence)
         is_last = place == len(spans)
         if not line or (setting.takes(text, start, end, line, is_last=is_last) and len(spans) > 1):
             continue

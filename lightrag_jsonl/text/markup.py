@@ -52,7 +52,12 @@ def without_marks(text: str) -> str:
     """A text without the marks of Markdown and HTML, for people to read."""
     if _MARK.search(text) is None:
         return text
-    return _TEXT_MARKS.sub(lambda mark: mark["code"] or mark["text"] or mark["note"] or "", text)
+    return _TEXT_MARKS.sub(_text_of_mark, text)
+
+
+def _text_of_mark(mark: re.Match[str]) -> str:
+    """The text that a mark stands around, itself without marks, but for code."""
+    return mark["code"] or without_marks(mark["text"] or mark["note"] or "")
 
 
 def without_bullets(text: str) -> str:
@@ -94,13 +99,13 @@ _MARKUP = pattern_of(
     r"|^(?:\|[\w-]+\| ?)+$|^([=~^-])\1{2,}[ \t]*$"
     rf"|{CODE_SPAN}|{TARGET_OF_LINK}|{ATTRIBUTES}"
     rf"|(?i:{TAG})"
-    r"|<!--.{0,2000}?-->"
+    r"|<!--.{0,2000}?-->|\{%[^%\n]{1,300}%\}"  # comments; statements of a template
     rf"|\[!\[[^\[\]]*\]{_TARGET}\]{_TARGET}|!\[[^\[\]]*\]{_TARGET}?"
     r"|^[ \t]*\[[^\[\]\n]+\]:.*$)",
     re.MULTILINE,
 )
 _MARKS_OF_MARKUP = (  # every match of the pattern above but code has one of these; found much faster
-    (">>>", "...", "$", ".. ", "|", "===", "~~~", "^^^", "---", "<", "![", "]:", "{:", "{#")
+    (">>>", "...", "$", ".. ", "|", "===", "~~~", "^^^", "---", "<", "![", "]:", "{:", "{#", "{%")
 )
 _ADDRESS = pattern_of(
     rf"(?<=\])(?:(?=\([^()\s]){LINK_TARGET}|\[[^\[\]\n]*\])"  # of a link
