@@ -3,7 +3,7 @@
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import partial
 from itertools import chain
 
@@ -222,7 +222,8 @@ def nearest_quotes(question: str, context: Context, language: Language) -> list[
                 score = _score(quote, other_weights)
             groups[hit_count].append((quote, score))
     ranked = [quote for count in sorted(groups, reverse=True) for quote in _by_score(groups[count])]
-    return _with_what_is_asked(ranked, other_weights)
+    passages = {quote.number for count, scored in groups.items() if count for quote, _ in scored}
+    return _with_what_is_asked(ranked, passages, other_weights)
 
 
 def _spellings(name: str, context: Context) -> list[str]:
@@ -233,12 +234,13 @@ def _spellings(name: str, context: Context) -> list[str]:
     return [*dict.fromkeys([name, *chain.from_iterable(spellings)])]
 
 
-def _with_what_is_asked(quotes: Sequence[Quote], weights: Mapping[str, float]) -> list[Quote]:
-    """The quotes, with the one of the same passages that has most of the question's other words among the first:
-    prose does not repeat its subject or its date in each sentence.
+def _with_what_is_asked(
+    quotes: Sequence[Quote], passages: Set[int], weights: Mapping[str, float]
+) -> list[Quote]:
+    """The quotes, with the one of some passages, which have the name or the date, that has most of the question's
+    other words among the first: prose does not repeat its subject in each sentence.
     """
     first = quotes[:NEAREST_SENTENCES]
-    passages = {quote.number for quote in first}
     of_passages = [quote for quote in quotes if quote.number in passages]
     most_asked = max(of_passages, key=lambda quote: _score(quote, weights), default=None)
     if most_asked is None or most_asked in first:

@@ -34,7 +34,9 @@ from lightrag_jsonl.text.terms import FUNCTION_WORDS, search_terms, stem
 LONGEST_QUOTE = 800  # characters of one sentence; of a longer one the beginning
 _POINT_NUMBER = pattern_of(r"\A\d{1,2}[.)．]\s+")
 _ITEM_MARK = pattern_of(r"\A\s*(?:[-*•·●▪]|\[[ xX]\])\s+(?:\[[ xX]\]\s+)?")
-_LINK_WITHIN_PAGE = pattern_of(r"(?:[-*+]|\d{1,3}[.)])\s+\[[^\n]+\]\(#[^()\s]*\)")  # of a list of contents
+_LINK_WITHIN_PAGE = pattern_of(
+    r"(?:[-*+]|\d{1,3}[.)])\s+\[[^\n]+\]\(#[^()\s]*\)"
+)  # of a list of contents
 _SPACE_OF_TAG = pattern_of(r" (?=[.,;:!?](?:\s|\Z))")  # "<b>now</b>." without its tags
 _QUOTE_MARKS = pattern_of(r"^[^\S\n]*>[> \t]*", re.MULTILINE)
 _STATES_NOTHING = ("?", "？")
