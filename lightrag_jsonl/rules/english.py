@@ -26,7 +26,7 @@ from lightrag_jsonl.text.sentences import OPENING_MARKS, PERHAPS_LAST, beginning
 from lightrag_jsonl.text.strings import words as word_set
 from lightrag_jsonl.text.terms import STOP_WORDS
 
-PERSON_TITLES = word_set("mr mrs ms miss dr prof")
+PERSON_TITLES = word_set("mr mrs ms miss dr prof cllr sgt capt lt")
 OFFICES = word_set(  # titles before a surname that is no ordinary word: Major Tom, not Major League
     """sir lord rev reverend doctor professor president chancellor minister secretary senator sen congressman
     representative rep governor gov mayor councillor councilman councilwoman cllr chairman supervisor commissioner
@@ -203,7 +203,7 @@ def _names_of_run(text: str, words: Spans) -> Iterator[tuple[Spans, bool]]:
             or (word == "&" and is_person and is_given_name(after.casefold()))
         )
         if is_title or is_between:
-            if first < number and (is_between or _is_rare(before)):
+            if first < number and (is_between or has_title or _is_rare(before)):
                 yield words[first:number], has_title
             first = number + 1
             has_title = is_title

@@ -39,6 +39,12 @@ def test_what_people_type_first_in_chinese(sentence: str, subject: str, object: 
     assert {subject, object} <= set(found)
 
 
+def test_everybody_in_a_list_with_titles_is_named() -> None:
+    """Also without commas, and if a surname is an ordinary word."""
+    text = "In attendance: Cllr Ann Lee (Chair) Cllr Kit Orne-Vane Dr Bo Field Ms Una Keel."
+    assert names(text) >= {"Ann Lee", "Kit Orne-Vane", "Bo Field", "Una Keel"}
+
+
 def test_english_names_are_whole() -> None:
     """Names of several words are one name; titles, pronouns and dates are no part of them."""
     text = (
