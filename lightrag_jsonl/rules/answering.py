@@ -226,6 +226,11 @@ def nearest_quotes(question: str, context: Context, language: Language) -> list[
     return _with_what_is_asked(ranked, passages, other_weights)
 
 
+def _tells_something(term: str) -> bool:
+    """Whether a term is no lone character, and no pair of characters with one that only joins words."""
+    return not is_lone(term) and {*FUNCTION_CHARACTERS}.isdisjoint(term)
+
+
 def _spellings(name: str, context: Context) -> list[str]:
     """A name, and the other names of the entity that the graph has under it."""
     key = name_key(name)
@@ -241,8 +246,9 @@ def _with_what_is_asked(
     other words among the first: prose does not repeat its subject in each sentence.
     """
     first = quotes[:NEAREST_SENTENCES]
+    telling = {term: weight for term, weight in weights.items() if _tells_something(term)}
     of_passages = [quote for quote in quotes if quote.number in passages]
-    most_asked = max(of_passages, key=lambda quote: _score(quote, weights), default=None)
+    most_asked = max(of_passages, key=lambda quote: _score(quote, telling), default=None)
     if most_asked is None or most_asked in first:
         return [*quotes]
     in_order = [quote for quote in quotes if quote is not most_asked]
