@@ -25,6 +25,7 @@ from lightrag_jsonl.cli.options import (
 )
 from lightrag_jsonl.cli.output import emit, emit_json, failure_notes, in_words, one_line, to_json
 from lightrag_jsonl.core.errors import FREE, PACKAGE_MISSING
+from lightrag_jsonl.core.files import FULL
 from lightrag_jsonl.core.types import Failure
 from lightrag_jsonl.providers.settings import SETUP, Setup
 from lightrag_jsonl.rag.opening import open_index
@@ -199,7 +200,7 @@ def _emit_error(error: BaseException, as_json: bool) -> None:
         text = INTERRUPTION
     else:
         code = type(error).__name__
-        message = one_line(str(error))
+        message = one_line(_output_fault(error) or str(error))
         text = f"Error: {message}"
     usage = error.usage if isinstance(error, LightRAGError) else FREE
     details: dict[str, object] = {"usage": usage} if usage.calls else {}
@@ -208,6 +209,15 @@ def _emit_error(error: BaseException, as_json: bool) -> None:
     else:
         emit(text, err=True)
         emit(in_words(details), err=True)
+
+
+def _output_fault(error: BaseException) -> str:
+    """What is wrong with the place that the output goes to; "" for any other error."""
+    if isinstance(error, OSError) and error.errno in FULL and error.filename is None:
+        return (
+            f"the output cannot be written ({error.strerror}): make room, or choose another place"
+        )
+    return ""
 
 
 def _emit_json_error(code: str, message: str, details: Mapping[str, object] | None = None) -> None:

@@ -210,6 +210,17 @@ def test_a_closed_output_is_no_error(environment: dict[str, str]) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="has no device that is always full")
+def test_an_output_without_room_is_named(environment: dict[str, str], kb: Path) -> None:
+    """`export > FILE` on a full disk says what cannot be written, and what to do."""
+    with Path("/dev/full").open("wb") as full:
+        line = process(["export", "-w", kb])
+        done = subprocess.run(line, env=environment, stdout=full, stderr=subprocess.PIPE)
+    assert done.returncode == 1
+    assert done.stderr.decode().startswith("Error: the output cannot be written (No space left")
+
+
+@pytest.mark.slow
 def test_ctrl_c_keeps_what_was_read(
     environment: dict[str, str], texts: Path, tmp_path: Path
 ) -> None:
