@@ -29,6 +29,7 @@ from lightrag_jsonl.core.files import FULL
 from lightrag_jsonl.core.types import Failure
 from lightrag_jsonl.providers.settings import SETUP, Setup
 from lightrag_jsonl.rag.opening import open_index
+from lightrag_jsonl.text.strings import sanitize
 
 PACKAGE: Final = "lightrag_jsonl"
 LONGEST_COMMAND: Final = 13  # characters of a command, in the list of all
@@ -257,6 +258,7 @@ def command(
     def decorate(function: CommandFunction) -> click.Command:
         @functools.wraps(function)
         def run(as_json: bool, **parameters: Any) -> None:
+            _check_characters(parameters)
             _collect_shared(parameters)
             output = function(**parameters)
             setup = parameters.get("setup")
@@ -286,6 +288,17 @@ def index_command(
         return command(*[*folder, *options], name=name, group=group)(run)
 
     return decorate
+
+
+def _check_characters(parameters: Parameters) -> None:
+    """`BadParameter` for a text that is not UTF-8; the names of files may be something else."""
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        value = parameters.get(parameter.name or "")
+        for text in value if isinstance(value, tuple) else (value,):
+            is_text = parameter.type is click.STRING and isinstance(text, str)
+            if is_text and sanitize(text) != text:
+                raise click.BadParameter(f"{text!r} is not UTF-8", context, parameter)
 
 
 def _collect_shared(parameters: Parameters) -> None:

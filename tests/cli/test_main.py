@@ -111,8 +111,16 @@ def test_no_index_is_a_clear_error_and_creates_nothing(
 
 MODEL = ("--llm", "m", "--base-url", "http://127.0.0.1:9/v1")
 WRONG = [
-    (("insert", "a.txt", "-w", " "), 2, "the name of a folder is empty"),
-    (("insert", ""), 2, "the name of a file is empty"),
+    (("insert", "a.txt", "-w", " "), 2, "the name of a file or folder is empty"),
+    (("insert", ""), 2, "the name of a file or folder is empty"),
+    (("copy", "a.txt", ""), 2, "the name of a file or folder is empty"),
+    (("merge", "", "-w", "kb"), 2, "the name of a file or folder is empty"),
+    (("split", "d", "--into", " ", "-w", "kb"), 2, "the name of a file or folder is empty"),
+    (("export", ""), 2, "the name of a file or folder is empty"),
+    (("delete", "Zoë\udcff"), 2, "is not UTF-8"),
+    (("entities", "merge", "Zoë", "--into", "\udcff 雪"), 2, "is not UTF-8"),
+    (("relations", "create", "Zoë", "\udcff", "--by", "me"), 2, "is not UTF-8"),
+    (("insert", "a.txt", "--llm", "\udce9"), 2, "is not UTF-8"),
     (("insert", "a.txt", "-w", "b.txt"), 1, "b.txt: it is a file"),
     (("insert", "a.txt", "--language", "../xx"), 1, "fr or French"),
     (("insert", "a.txt", "--base-url", "http://me:pw@host", "--llm", "m"), 1, "holds a password"),
