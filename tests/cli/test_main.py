@@ -118,6 +118,8 @@ WRONG = [
     (("split", "d", "--into", " ", "-w", "kb"), 2, "the name of a file or folder is empty"),
     (("export", ""), 2, "the name of a file or folder is empty"),
     (("delete", "Zoë\udcff"), 2, "is not UTF-8"),
+    (("documents", "-n", "9" * 20), 2, "is not in the range"),
+    (("query", "Who?", "--chunk-top-k", "0"), 2, "is not in the range"),
     (("entities", "merge", "Zoë", "--into", "\udcff 雪"), 2, "is not UTF-8"),
     (("relations", "create", "Zoë", "\udcff", "--by", "me"), 2, "is not UTF-8"),
     (("insert", "a.txt", "--llm", "\udce9"), 2, "is not UTF-8"),
