@@ -102,7 +102,7 @@ def doctor_command(
     if settings is None:
         notes += _other_indexes(setup.working_dir)
     else:  # questions are answered all the same
-        notes += [f"inserts would fail: {problem}" for problem in storage_problems]
+        notes += [f"inserts may fail: {problem}" for problem in storage_problems]
     return CommandOutput(
         value=findings,
         display={**findings, "problems": len(problems)},
@@ -258,7 +258,7 @@ def _storage_problems(address: Address) -> Iterator[str]:
     else:
         free = shutil.disk_usage(folder).free
         if free < LEAST_SPACE:
-            yield f"the disk of {folder} is nearly full: {free >> 20} MB are free"
+            yield f"the disk of {folder} is nearly full: {free >> 20} MB are free, about 10 kB a chunk are needed"
 
 
 def _other_indexes(address: Address) -> list[str]:

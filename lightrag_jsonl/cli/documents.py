@@ -24,6 +24,7 @@ from lightrag_jsonl import (
 from lightrag_jsonl.cli.group import INCOMPLETE, CommandOutput, command, index_command
 from lightrag_jsonl.cli.options import (
     NON_NEGATIVE,
+    PLACE,
     POSITIVE,
     Parameters,
     file_limit_options,
@@ -88,8 +89,6 @@ def find_sources(
     """
     sources: list[InputDocument] = []
     for argument in dict.fromkeys(arguments):
-        if not argument.strip():  # for example from an unset shell variable
-            raise click.UsageError("the name of a file is empty")
         if ADDRESS.fullmatch(argument.strip()):
             raise ConfigError(NO_ADDRESS.format(argument.strip()))
         if argument == "-":
@@ -140,7 +139,7 @@ def full_ids(rag: LightRAG, arguments: Sequence[str], *, purge: bool = False) ->
 
 
 @command(
-    click.argument("files", nargs=-1, required=True),
+    click.argument("files", nargs=-1, required=True, type=PLACE),
     models,
     upgrade_options,
     option(

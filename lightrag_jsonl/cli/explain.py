@@ -13,6 +13,7 @@ from lightrag_jsonl.cli.group import CommandOutput, index_command, main
 from lightrag_jsonl.cli.options import NON_NEGATIVE, POSITIVE, TARGET, option
 from lightrag_jsonl.cli.output import cost_words, emit, in_words, one_line, table
 from lightrag_jsonl.core.answers import Citation, marked_lines
+from lightrag_jsonl.core.files import write_whole
 from lightrag_jsonl.core.types import TraceSummary
 from lightrag_jsonl.storage.views import StoreView
 from lightrag_jsonl.tracing import events, rdf
@@ -60,7 +61,7 @@ def show_trace(rag: LightRAG, id: str | None, html: Path | None) -> CommandOutpu
     trace = rag.traces.get(_trace_id(rag, id))
     value = {"trace": trace, "sources": _located(trace.chunk_ids, rag.traces.sources(trace))}
     if html is not None:
-        html.write_text(rag.traces.page(trace.id), encoding="utf-8")
+        write_whole(html, rag.traces.page(trace.id).encode())
         return CommandOutput(value, f"written: {html}")
     with rag.engine.store.view() as view:
         lines: list[str] = []

@@ -25,9 +25,11 @@ from lightrag_jsonl.cli.options import (
 )
 from lightrag_jsonl.cli.output import emit, emit_json, failure_notes, in_words, one_line, to_json
 from lightrag_jsonl.core.errors import FREE, PACKAGE_MISSING
+from lightrag_jsonl.core.files import FULL
 from lightrag_jsonl.core.types import Failure
 from lightrag_jsonl.providers.settings import SETUP, Setup
 from lightrag_jsonl.rag.opening import open_index
+from lightrag_jsonl.text.strings import sanitize
 
 PACKAGE: Final = "lightrag_jsonl"
 LONGEST_COMMAND: Final = 13  # characters of a command, in the list of all
@@ -199,7 +201,7 @@ def _emit_error(error: BaseException, as_json: bool) -> None:
         text = INTERRUPTION
     else:
         code = type(error).__name__
-        message = one_line(str(error))
+        message = one_line(_output_fault(error) or str(error))
         text = f"Error: {message}"
     usage = error.usage if isinstance(error, LightRAGError) else FREE
     details: dict[str, object] = {"usage": usage} if usage.calls else {}
@@ -208,6 +210,15 @@ def _emit_error(error: BaseException, as_json: bool) -> None:
     else:
         emit(text, err=True)
         emit(in_words(details), err=True)
+
+
+def _output_fault(error: BaseException) -> str:
+    """What is wrong with the place that the output goes to; "" for any other error."""
+    if isinstance(error, OSError) and error.errno in FULL and error.filename is None:
+        return (
+            f"the output cannot be written ({error.strerror}): make room, or choose another place"
+        )
+    return ""
 
 
 def _emit_json_error(code: str, message: str, details: Mapping[str, object] | None = None) -> None:
@@ -247,6 +258,7 @@ def command(
     def decorate(function: CommandFunction) -> click.Command:
         @functools.wraps(function)
         def run(as_json: bool, **parameters: Any) -> None:
+            _check_characters(parameters)
             _collect_shared(parameters)
             output = function(**parameters)
             setup = parameters.get("setup")
@@ -276,6 +288,17 @@ def index_command(
         return command(*[*folder, *options], name=name, group=group)(run)
 
     return decorate
+
+
+def _check_characters(parameters: Parameters) -> None:
+    """`BadParameter` for a text that is not UTF-8; the names of files may be something else."""
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        value = parameters.get(parameter.name or "")
+        for text in value if isinstance(value, tuple) else (value,):
+            is_text = parameter.type is click.STRING and isinstance(text, str)
+            if is_text and sanitize(text) != text:
+                raise click.BadParameter(f"{text!r} is not UTF-8", context, parameter)
 
 
 def _collect_shared(parameters: Parameters) -> None:

@@ -21,11 +21,26 @@ from lightrag_jsonl.readers.limits import FileLimits
 Option: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 Parameters: TypeAlias = dict[str, Any]  # of a command, by name
 
+
+class _Place(click.ParamType[str]):
+    """A path, a pattern of paths, or an address: any but the empty one, which Python takes for the
+    current folder, such as an unset variable of the shell.
+    """
+
+    name = "text"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if not value.strip():
+            self.fail("the name of a file or folder is empty", param, ctx)
+        return value
+
+
+PLACE: Final = _Place()
 FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 DIRECTORY: Final = click.Path(exists=True, file_okay=False, path_type=Path)
 TARGET: Final = click.Path(dir_okay=False, path_type=Path)
 NON_NEGATIVE: Final = click.IntRange(0, 1_000_000)
-POSITIVE: Final = click.IntRange(min=1)
+POSITIVE: Final = click.IntRange(1, 1_000_000_000_000)
 EXTRACTION_PROMPTS: Final = click.Choice(get_args(ExtractionPrompt))
 TAGGERS: Final = click.Choice(get_args(Tagger))
 INDEX_OPTIONS: Final = tuple(field.name for field in fields(IndexOptions))
@@ -91,8 +106,6 @@ def read_stdin() -> str:
 def _index_address(
     context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
 ) -> Address:
-    if not all(value.strip() for value in values):  # Python takes "" for the current folder
-        raise click.BadParameter("the name of a folder is empty")
     return as_address(values or (chosen_setting("working_dir", Setup())[0] or "kb",))
 
 
@@ -125,6 +138,7 @@ def _take_file_limits(parameters: Parameters) -> FileLimits:
 working_dir = option(
     "-w --working-dir",
     "An index: folder or PostgreSQL URL (default kb).",
+    PLACE,
     multiple=True,
     callback=_index_address,
 )

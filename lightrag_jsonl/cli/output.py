@@ -18,7 +18,7 @@ from lightrag_jsonl.core.types import Failure, Json, ModelTask
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.text.cjk import is_cjk
 from lightrag_jsonl.text.patterns import pattern_of
-from lightrag_jsonl.text.strings import counted, single_spaced
+from lightrag_jsonl.text.strings import counted, sanitize, single_spaced
 from lightrag_jsonl.tools.prices import READING_TASKS, cost_of_tasks
 
 CELL_COLUMNS = 60  # in tables, but for the first column, which holds ids
@@ -60,7 +60,12 @@ def emit_json(value: object) -> None:
 
 def to_json(value: object) -> Json:
     """The value as plain JSON: dataclasses by field, dates in ISO form, non-finite numbers null."""
-    plain: Json = json.loads(msgspec.json.encode(value, enc_hook=str))
+    try:
+        text = msgspec.json.encode(value, enc_hook=str)
+    except UnicodeEncodeError:  # the name of a file need not be UTF-8
+        builtins = msgspec.to_builtins(value, enc_hook=str)
+        text = msgspec.json.encode(json.loads(sanitize(json.dumps(builtins, ensure_ascii=False))))
+    plain: Json = json.loads(text)
     return plain
 
 

@@ -93,7 +93,7 @@ question_options = collected(
     click.argument("question", nargs=-1, callback=_question),
     mode,
     option("--top-k", "Entities and relations to look up (40).", NON_NEGATIVE, default=40),
-    option("--chunk-top-k", "Chunks to look up (20).", NON_NEGATIVE, default=20),
+    option("--chunk-top-k", "Chunks to look up (20).", POSITIVE, default=20),
     option("--max-tokens max_total_tokens", "Context tokens (30000).", POSITIVE, default=30_000),
     option(
         "--where",

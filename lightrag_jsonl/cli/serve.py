@@ -14,6 +14,7 @@ from lightrag_jsonl.cli.group import CommandOutput, command, index_command
 from lightrag_jsonl.cli.options import (
     FILE,
     NON_NEGATIVE,
+    PLACE,
     POSITIVE,
     Parameters,
     base_url,
@@ -66,7 +67,7 @@ def _groups(
 
 
 @command(
-    click.argument("indexes", nargs=-1, metavar="[INDEX]...", callback=_addresses),
+    click.argument("indexes", nargs=-1, metavar="[INDEX]...", type=PLACE, callback=_addresses),
     option(
         "-w --working-dir folders",
         "The same as INDEX; may be repeated.",

@@ -17,6 +17,7 @@ from lightrag_jsonl.cli.group import INCOMPLETE, CommandOutput, command, index_c
 from lightrag_jsonl.cli.options import (
     DIRECTORY,
     FILE,
+    PLACE,
     TARGET,
     Parameters,
     models,
@@ -48,7 +49,7 @@ from lightrag_jsonl.tools.prices import Cost, ModelPrice, cost_of, read_prices
 MAX_NOTES: Final = 20
 
 requests_options = together(
-    click.argument("files", nargs=-1),
+    click.argument("files", nargs=-1, type=PLACE),
     models,
     reading_options,
     option("--reasoning", "Use the parameters of reasoning models.", is_flag=True),
@@ -57,7 +58,7 @@ requests_options = together(
 
 
 @command(
-    click.argument("files", nargs=-1, required=True),
+    click.argument("files", nargs=-1, required=True, type=PLACE),
     models,
     reading_options,
     option("--prices", "A TOML or JSON file with the prices of models.", FILE),
@@ -251,7 +252,7 @@ def import_results(rag: LightRAG, results: tuple[Path, ...], finish: bool) -> Co
     )
 
 
-@command(click.argument("source"), click.argument("target"))
+@command(click.argument("source", type=PLACE), click.argument("target", type=PLACE))
 def copy_command(source: str, target: str) -> CommandOutput:
     """Copy the index in SOURCE to TARGET, which must be empty.
 
@@ -279,7 +280,7 @@ def import_command(setup: Setup, folder: Path, restore_purged: bool) -> CommandO
 
 
 @index_command(
-    click.argument("file", type=click.Path(allow_dash=True), default="-"),
+    click.argument("file", type=PLACE, default="-"),
     option(
         "-f --format graph_format",
         "By default that of FILE's suffix; of stdout, graphml.",
@@ -308,7 +309,7 @@ def export_command(rag: LightRAG, file: str, graph_format: GraphFormat | None) -
 
 
 @command(
-    click.argument("indexes", nargs=-1, required=True),
+    click.argument("indexes", nargs=-1, required=True, type=PLACE),
     models,
     option("--summarize", "Then let the model write the summaries that are due.", is_flag=True),
     restore_purged,
@@ -350,7 +351,7 @@ def merge_command(
 
 @index_command(
     click.argument("ids", nargs=-1, required=True),
-    option("--into", "The folder or PostgreSQL URL of the new index.", required=True),
+    option("--into", "The folder or PostgreSQL URL of the new index.", PLACE, required=True),
     option("--remove", "Remove the documents here once they are there.", is_flag=True),
 )
 def split_command(rag: LightRAG, ids: tuple[str, ...], into: str, remove: bool) -> CommandOutput:

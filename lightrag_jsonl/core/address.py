@@ -118,6 +118,8 @@ def as_address(address: AddressArgument) -> Address:
         return address
     if not isinstance(address, str | Path):
         return _joined_address(address)
+    if isinstance(address, str) and not address.strip():  # Python takes "" for the current folder
+        raise ConfigError("the name of the folder of an index is empty")
     if not isinstance(address, str) or not ANY_URL.match(address):
         return Path(address)
     address = address.strip()

@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lightrag_jsonl.core.usage import Usage
+from lightrag_jsonl.text.strings import cut, sanitize
 
 if TYPE_CHECKING:
     from lightrag_jsonl.core.index_reports import InsertReport
 
 FREE = Usage()
+LONGEST_WORDS = 2_000  # characters of an error of a user's code
 PACKAGE_MISSING = "the package {} is missing: pip install --upgrade . in the checkout"
 
 
@@ -19,11 +21,14 @@ class LightRAGError(Exception):
     """Base of every error of this package.
 
     `usage` is the cost of the operation until the error. `report` describes the completed part of an
-    insert, resume or retry; None for any other operation.
+    insert, resume or retry; None for any other operation. A message can be stored, whatever it quotes.
     """
 
     usage = FREE
     report: "InsertReport | None" = None
+
+    def __init__(self, *arguments: object) -> None:
+        super().__init__(*map(_storable, arguments))
 
 
 class ConfigError(LightRAGError, ValueError):
@@ -171,9 +176,21 @@ def required_packages() -> Iterator[None]:
         raise ConfigError(PACKAGE_MISSING.format(error.name)) from error
 
 
-def described(error: Exception) -> str:
+def described(error: BaseException) -> str:
     """The type and the words of an error of a library or of a user's code."""
-    return f"{type(error).__name__}: {error}".removesuffix(": ")
+    return f"{type(error).__name__}: {words_of(error)}".removesuffix(": ")
+
+
+def words_of(error: BaseException) -> str:
+    """The words of any error, cut and as they can be stored; "" if a user's `__str__` raises."""
+    try:
+        return sanitize(cut(str(error), LONGEST_WORDS))
+    except Exception:  # noqa: BLE001 - the user's own code may raise anything
+        return ""
+
+
+def _storable(argument: object) -> object:
+    return sanitize(argument) if isinstance(argument, str) else argument
 
 
 def _seconds(number: float | None) -> float | None:

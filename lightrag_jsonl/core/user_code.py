@@ -293,11 +293,15 @@ def _named(role: str, kind: type[LightRAGError], part: object) -> Iterator[None]
     except LightRAGError:
         raise
     except Exception as error:  # the user's own code may raise anything
-        name = repr_start(getattr(part, "name", type(part).__qualname__))
-        failure = kind(f"{role} {name} failed: {described(error)}")
-        if isinstance(failure, EmbeddingError):
-            failure.unavailable = _is_unavailable(error)
-        raise failure from error
+        raise _failure(role, kind, part, error) from error
+
+
+def _failure(role: str, kind: type[LightRAGError], part: object, error: Exception) -> LightRAGError:
+    name = repr_start(getattr(part, "name", type(part).__qualname__))
+    failure = kind(f"{role} {name} failed: {described(error)}")
+    if isinstance(failure, EmbeddingError):
+        failure.unavailable = _is_unavailable(error)
+    return failure
 
 
 def _is_unavailable(error: Exception) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, Literal, ParamSpec, TypeVar, get_args, get_origin, get_t
 import msgspec
 
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.text.strings import cut
+from lightrag_jsonl.text.strings import cut, sanitize
 
 P = ParamSpec("P")
 Fields = TypeVar("Fields")  # a dataclass
@@ -122,6 +122,12 @@ def plain_json(value: object, name: str) -> Any:
     if isinstance(value, list | tuple | Set):
         return [plain_json(item, name) for item in value]
     raise ConfigError(f"{name} must be texts, numbers, or lists of them, not {repr_start(value)}")
+
+
+def check_storable(name: str, value: object) -> None:
+    """`ConfigError` for a text with half a character or NUL, which would be stored as another one."""
+    if isinstance(value, str) and sanitize(value) != value:
+        raise ConfigError(f"{name} is no Unicode text: {repr_start(value)}")
 
 
 def repr_start(value: object) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from lightrag_jsonl.core.errors import ConfigError, NotFoundError
+from lightrag_jsonl.core.validation import check_storable
 from lightrag_jsonl.indexing.bearers import DocumentMentions, as_written
 from lightrag_jsonl.indexing.merging import GraphMerger, IndexChange, stored_times
 from lightrag_jsonl.indexing.overrides import mentions_of, name_keys, stored_hand_values
@@ -33,6 +34,7 @@ def merged_aliases(view: StoreView, names: Iterable[str], into: str) -> Aliases:
     `NotFoundError` lists names without an entity; `ConfigError` if nothing of `into` is left after
     the cleaning of names.
     """
+    check_storable("the name that they are merged into", into)
     display = clean_name(into)
     target = name_key(display)
     if not target:

@@ -22,6 +22,7 @@ from lightrag_jsonl.core.types import (
     Record,
     RelationMention,
 )
+from lightrag_jsonl.core.validation import check_storable
 from lightrag_jsonl.indexing.chunking import provided_chunks
 from lightrag_jsonl.indexing.incoming import IncomingDocument, incoming_document, storable
 from lightrag_jsonl.indexing.mentions import MentionCollector
@@ -94,6 +95,10 @@ class Edit:
             raise NotFoundError(f"no such {subject}")
 
     def _check_fields(self) -> None:
+        keywords = self.record.get("keywords")
+        listed = keywords if isinstance(keywords, list) else ()
+        for text in (self.by, self.reason, *self.record.values(), *listed):
+            check_storable("a text of the edit", text)
         if not self.by.strip():
             raise ConfigError("an edit names who makes it: by is empty")
         changes = [field for field in CHANGEABLE if self.record.get(field) is not None]

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.files import unwritten
 from lightrag_jsonl.text.patterns import pattern_of
 from lightrag_jsonl.text.strings import digest
 
@@ -54,10 +55,13 @@ def _replace(folder: Path, path: str, text: str) -> None:
     the new one, and nothing is ever written through a link.
     """
     draft = folder / f"{MANIFEST}.new"
-    draft.unlink(missing_ok=True)
-    with draft.open("x", encoding="utf-8", newline="") as file:
-        file.write(text)
-    draft.replace(folder / path)
+    try:
+        draft.unlink(missing_ok=True)
+        with draft.open("x", encoding="utf-8", newline="") as file:
+            file.write(text)
+        draft.replace(folder / path)
+    except OSError as error:
+        raise unwritten(folder / path, error) from error
 
 
 def _refuse_links(folder: Path, path: str) -> None:

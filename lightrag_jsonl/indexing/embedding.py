@@ -12,10 +12,9 @@ from hashlib import sha256
 from operator import attrgetter, methodcaller
 from typing import Literal, TypeAlias
 
-from anyio import to_thread
 from msgspec import Struct
 
-from lightrag_jsonl.core.aio import finish_all
+from lightrag_jsonl.core.aio import finish_all, in_thread
 from lightrag_jsonl.core.errors import EmbeddingError
 from lightrag_jsonl.core.protocols import Embedder, Vectors
 from lightrag_jsonl.core.types import Kind
@@ -190,7 +189,7 @@ class PassageEmbedder:
 
     async def load(self) -> None:
         """Make the embedder find out the length of the vectors, which may load a model."""
-        await to_thread.run_sync(getattr, self._embedder, "dim")
+        await in_thread(getattr, self._embedder, "dim")
 
     async def embed(
         self,

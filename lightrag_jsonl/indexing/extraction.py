@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from lightrag_jsonl.core.aio import abandonable
-from lightrag_jsonl.core.errors import BudgetError, LLMError
+from lightrag_jsonl.core.errors import BudgetError, LLMError, described
 from lightrag_jsonl.core.languages import known_language
 from lightrag_jsonl.core.options import ENTITY_TYPES, LANGUAGE_NAMES, IndexOptions
 from lightrag_jsonl.core.protocols import Extractor
@@ -32,7 +32,6 @@ from lightrag_jsonl.llm.context_window import ContextWindow
 from lightrag_jsonl.llm.field_aliases import normalize_graph_record
 from lightrag_jsonl.rules import text_names
 from lightrag_jsonl.text.names import name_key
-from lightrag_jsonl.text.strings import sanitize
 
 if TYPE_CHECKING:
     from lightrag_jsonl.indexing.ontology import Ontology
@@ -264,8 +263,8 @@ async def _extract_by_user(extractor: Extractor, chunk: Chunk, meter: UsageMeter
             raise
         return Extraction(state="failed", error=str(error))
     except Exception as error:  # noqa: BLE001 - the user's own code may raise anything
-        reason = f"{extractor.name} failed: {type(error).__name__}: {error}"
-        return Extraction(state="failed", error=sanitize(reason))
+        reason = f"{extractor.name} failed: {described(error)}"
+        return Extraction(state="failed", error=reason)
 
 
 def _check_names(extraction: Extraction) -> None:

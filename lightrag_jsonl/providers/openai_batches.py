@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from lightrag_jsonl.core.aio import Result
 from lightrag_jsonl.core.errors import LLMError
+from lightrag_jsonl.core.files import write_whole
 from lightrag_jsonl.core.retrying import with_retries
 from lightrag_jsonl.providers.connection import ServerConnection
 from lightrag_jsonl.providers.server_failures import message_of
@@ -82,7 +83,7 @@ class OpenAIBatches:
         """Write a file of results."""
         files = self._connection.client().files
         content = await self._asked(lambda: files.content(file_id))
-        target.write_bytes(content.content)
+        write_whole(target, content.content)
 
     async def _find(self, digest: str) -> ProviderBatch | None:
         """The newest useful batch of equal requests; None from a provider without lists."""

@@ -10,6 +10,7 @@ from anyio import to_thread
 
 from lightrag_jsonl.core.address import Address, as_address
 from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.files import write_whole
 from lightrag_jsonl.core.languages import known_language
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import Embedder
@@ -204,8 +205,7 @@ class Admin:
             await to_thread.run_sync(write_wiki, Path(path), pages)
             return chosen_format
         text = await self.export_text(chosen_format)
-        write_file = partial(Path(path).write_text, text, "utf-8", newline="")
-        await to_thread.run_sync(write_file)
+        await to_thread.run_sync(write_whole, Path(path), text.encode())
         return chosen_format
 
     async def _wiki_pages(self) -> dict[str, str]:

@@ -3,9 +3,10 @@
 import asyncio
 import contextlib
 import os
+import sys
 import weakref
 from collections.abc import Awaitable, Callable, Coroutine, Generator
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, Future
 from functools import partial, update_wrapper
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, cast
 
@@ -18,6 +19,11 @@ from lightrag_jsonl.rag.asynchronous import AsyncLightRAG
 from lightrag_jsonl.rag.engine import Engine
 from lightrag_jsonl.rag.streams import AsyncAnswerStream
 
+if sys.platform == "win32":
+    from asyncio import ProactorEventLoop as EventLoop
+else:
+    from asyncio import SelectorEventLoop as EventLoop
+
 if TYPE_CHECKING:
     import networkx as nx
     from anyio.from_thread import BlockingPortal
@@ -26,6 +32,20 @@ P = ParamSpec("P")
 Twin = TypeVar("Twin")
 Returned = TypeVar("Returned")
 Result = TypeVar("Result")
+
+
+class _SteadyLoop(EventLoop):
+    """An event loop that goes on after an exit (`SystemExit`, `KeyboardInterrupt`) in a user's code, such as a
+    model: the task holds the exit, and whoever waits for the task gets it.
+    """
+
+    def run_forever(self) -> None:
+        while True:
+            try:
+                super().run_forever()
+            except (SystemExit, KeyboardInterrupt):
+                continue
+            return
 
 
 class _Loop:
@@ -37,7 +57,7 @@ class _Loop:
         self._location = location
         self._process_id = os.getpid()
         self._open: set[object] = set()  # streams, which only this loop may close
-        context = start_blocking_portal()
+        context = start_blocking_portal(backend_options={"loop_factory": _SteadyLoop})
         self._portal: BlockingPortal | None = context.__enter__()
         self._end = weakref.finalize(self, _end_loop, self._portal, context, self._process_id)
 
@@ -48,30 +68,38 @@ class _Loop:
 
     def check_process(self) -> None:
         """Raise `StorageError` in a forked child, where no thread would ever answer."""
-        if self.is_in_forked_child:
-            raise StorageError(
-                f"{self._location} was opened by process {self._process_id}, and this is its forked "
-                f"child {os.getpid()}: open the index in each process itself, after the fork (in "
-                "Celery's worker_process_init, gunicorn's post_fork or without --preload)",
-                path=self._location,
-            )
+        if os.getpid() != self._process_id:
+            raise self._error_of_forked_child()
+
+    def _error_of_forked_child(self) -> StorageError:
+        return StorageError(
+            f"{self._location} was opened by process {self._process_id}, and this is its forked "
+            f"child {os.getpid()}: open the index in each process itself, after the fork (in "
+            "Celery's worker_process_init, gunicorn's post_fork or without --preload)",
+            path=self._location,
+        )
 
     def run(self, job: Callable[[], Awaitable[Result]]) -> Result:
         """The result of an async function; an interrupt (Ctrl-C) cancels the function first."""
         self.check_process()
         if self._portal is None:
             raise StorageError(f"{self._location} is closed", path=self._location)
-        future = self._portal.start_task_soon(job)
+        future = self._portal.start_task_soon(_outcome, job)
         try:
-            return future.result()
+            outcome = future.result()
         except CancelledError as error:
             raise StorageError(f"{self._location} was closed", path=self._location) from error
-        except LightRAGError as error:  # the message says what to do: the frames inside hide it
-            raise error.with_traceback(None) from error.__cause__
         except BaseException:
-            if future.cancel():
-                self._portal.call(asyncio.sleep, 0)  # the task gets the time to end
+            self._interrupt(future, self._portal)
             raise
+        if isinstance(outcome, LightRAGError | SystemExit | KeyboardInterrupt):
+            raise outcome.with_traceback(None)  # the message says what to do: the frames hide it
+        return outcome
+
+    def _interrupt(self, future: Future[Any], portal: "BlockingPortal") -> None:
+        """Cancel a task, and give it the time to end."""
+        if future.cancel():
+            portal.call(asyncio.sleep, 0)
 
     def iterate(self, pieces: AsyncAnswerStream) -> Generator[str]:
         """The pieces of an answer; leaving the iterator early closes the stream."""
@@ -97,6 +125,16 @@ class _Loop:
             self.run(last_job)
         self._portal = None
         self._end()
+
+
+async def _outcome(
+    job: Callable[[], Awaitable[Result]],
+) -> Result | LightRAGError | SystemExit | KeyboardInterrupt:
+    """The result of a job, or its error; an exit as an error would end the portal."""
+    try:
+        return await job()
+    except (LightRAGError, SystemExit, KeyboardInterrupt) as error:
+        return error
 
 
 def _end_loop(

@@ -1,12 +1,16 @@
 """Finds data written as text: data URIs, blocks of base64, hexadecimal, uuencode and SVG."""
 
 import re
+from collections import Counter
 
 from lightrag_jsonl.text.patterns import pattern_of
 from lightrag_jsonl.text.strings import single_spaced
 
 SHORTEST_BLOCK = 256  # characters; digests and tokens are shorter
 SHORTEST_PICTURE = 1_000  # characters of SVG
+BYTE_WIDTH = 2  # digits
+WORD_WIDTHS = (2, 4, 8)  # digits
+COLUMN_SHARE = 0.7  # of the numbers in a dump; the others are addresses, and letters beside
 FEWEST_HEX_SIGNS = 0.1  # letters, and digits: data have 37 % and 63 %
 SHORTEST_LINE = 40  # of a block; lines of 64 or 76 characters are usual
 # Base64 of compressed data has 41 % capitals, 41 % small letters, 16 % digits and 1.6 % slashes.
@@ -49,6 +53,9 @@ _OCTAL_DUMP = pattern_of(  # of `od`: an offset of seven digits before bytes or 
     r"^(?:[0-7]{7}(?:[ \t]+(?:[0-7]{3}|[0-7]{6}))++[ \t]*\r?(?:\n|\Z)){3,}+(?:[0-7]{7}[ \t]*\r?$)?+",
     re.MULTILINE,
 )
+_ADDRESS = pattern_of(
+    r"\A[ \t]*+(?:0x)?0[0-9A-Fa-f]{3,15}(?::[ \t]|[ \t]{2}|(?<=[0-9A-Fa-f]{7})[ \t])"
+)
 _HEX_NUMBER = pattern_of(r"[0-9A-Fa-f]{2,}")
 _SVG = pattern_of(r"<svg\b(?:(?!<svg\b).)*?</svg\s*>", re.DOTALL | re.IGNORECASE)
 _SVG_WORDS = pattern_of(r"<(?:text|tspan|title|desc)\b[^<>]*>([^<]*)", re.IGNORECASE)
@@ -63,8 +70,8 @@ def without_embedded_data(text: str) -> tuple[str, int]:
         shorter = _UUENCODED.sub(_text_of_encoded, shorter)
     shorter = _OCTAL_DUMP.sub(_text_of_encoded, shorter)
     shorter = _BASE64.sub(_text_of_block, shorter)
-    for pattern in (_HEXADECIMAL, _HEX_RECORDS):
-        shorter = pattern.sub(_text_of_hexadecimal, shorter)
+    shorter = _HEXADECIMAL.sub(_text_of_columns, shorter)
+    shorter = _HEX_RECORDS.sub(_text_of_hexadecimal, shorter)
     if "<svg" in text or "<SVG" in text:
         shorter = _SVG.sub(_words_of_picture, shorter)
     return shorter, len(text) - len(shorter)
@@ -79,9 +86,28 @@ def _text_of_hexadecimal(match: re.Match[str]) -> str:
     digits = "".join(_HEX_NUMBER.findall(match[0]))
     if len(digits) < SHORTEST_BLOCK:
         return match[0]
+    return "" if _is_mixed(digits) else match[0]
+
+
+def _text_of_columns(match: re.Match[str]) -> str:
+    """Empty for bytes or words in columns. Codes are unchanged: most differ in length or end with a number, and
+    words of data without a prefix have an address before.
+    """
+    text = match[0]
+    numbers: list[str] = _HEX_NUMBER.findall(text)
+    ((width, count),) = Counter(map(len, numbers)).most_common(1)
+    is_in_columns = width in WORD_WIDTHS and count >= COLUMN_SHARE * len(numbers)
+    is_marked = width == BYTE_WIDTH or "0x" in text or bool(_ADDRESS.match(text))
+    last_digits = "".join(number[-1] for number in numbers if len(number) == width)
+    if is_in_columns and is_marked and _is_mixed(last_digits):
+        return _text_of_hexadecimal(match)
+    return text
+
+
+def _is_mixed(digits: str) -> bool:
+    """Whether digits have letters and numbers among them as data have."""
     letters = sum(map(str.isalpha, digits))
-    is_mixed = FEWEST_HEX_SIGNS * len(digits) <= letters <= (1 - FEWEST_HEX_SIGNS) * len(digits)
-    return "" if is_mixed else match[0]
+    return FEWEST_HEX_SIGNS * len(digits) <= letters <= (1 - FEWEST_HEX_SIGNS) * len(digits)
 
 
 def _words_of_picture(match: re.Match[str]) -> str:

@@ -193,6 +193,8 @@ def read_file(
         raise ConfigError(f"{cause}: pip install '.[files]'") from error
     except ConfigError as error:
         raise ConfigError(f"{path} {str(error).removeprefix('the file ')}") from error
+    except RecursionError as error:
+        raise ConfigError(f"{path} is nested too deeply") from error
     except Exception as error:
         raise ConfigError(f"{path} cannot be read: {described(error)}") from error
     if not isinstance(document, Document):

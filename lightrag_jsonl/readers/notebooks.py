@@ -52,8 +52,16 @@ def _has_traceback(cell: Mapping[str, Any]) -> bool:
 
 def _notebook_cells(notebook: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """The cells in order; those of format 3 and older stand in worksheets."""
-    for sheet in (notebook, *_notebook_list(notebook.get("worksheets"))):
-        yield from map(_mapping, _notebook_list(_mapping(sheet).get("cells")))
+    for sheet in (notebook, *_checked_list(notebook, "worksheets")):
+        yield from map(_mapping, _checked_list(_mapping(sheet), "cells"))
+
+
+def _checked_list(part: Mapping[str, Any], name: str) -> list[Any]:
+    """A list with texts that must not get lost; `ConfigError` for anything else."""
+    value = part.get(name) or []
+    if not isinstance(value, list):
+        raise ConfigError(f"is not a valid notebook: its {name} are no list")
+    return value
 
 
 def _outputs(cell: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

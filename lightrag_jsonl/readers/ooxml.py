@@ -70,7 +70,7 @@ def usual_package(data: bytes, kind: str, meter: FileMeter) -> bytes:
     with open_zip(data, kind) as package:
         names = package.namelist()
         if CONTENT_TYPES not in names:
-            return data
+            raise ConfigError(f"is not a valid {kind} file: it has no part {CONTENT_TYPES}")
         types = package.read(CONTENT_TYPES)
         usual_types = types
         for usual, pattern in _MAIN_TYPES.items():
@@ -107,6 +107,8 @@ def opened_package(
         return open_document(BytesIO(package))
     except etree.XMLSyntaxError:
         mended = usual_package(_mended(package, meter), kind, meter)
+    except KeyError as error:
+        raise ConfigError(f"is not a valid {kind} file: it has no main part") from error
     try:
         return open_document(BytesIO(mended))
     except KeyError as error:

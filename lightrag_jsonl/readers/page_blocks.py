@@ -7,6 +7,7 @@ from itertools import compress
 from typing import Any
 
 from lightrag_jsonl.readers.markdown import markdown_table
+from lightrag_jsonl.readers.xml_elements import check_depth
 from lightrag_jsonl.text.patterns import pattern_of
 from lightrag_jsonl.text.strings import single_spaced
 
@@ -72,15 +73,19 @@ class PageBlock:
 
 
 def page_root(page: str) -> Any:
-    """The root element of a page of HTML; None for a page without any element, as of comments alone."""
+    """The root element of a page of HTML; None for a page without any element, as of comments alone.
+    `ConfigError` for one that is nested too deeply.
+    """
     import lxml.html
 
     content = page.encode("utf-8", "replace")
-    parser = lxml.html.HTMLParser(encoding="utf-8")
+    parser = lxml.html.HTMLParser(encoding="utf-8", huge_tree=True)  # 2,048 levels instead of 256
     try:
-        return lxml.html.document_fromstring(content, parser=parser)
+        root = lxml.html.document_fromstring(content, parser=parser)
     except lxml.etree.ParserError:
         return None
+    check_depth(parser)
+    return root
 
 
 def page_blocks(root: Any) -> list[PageBlock]:

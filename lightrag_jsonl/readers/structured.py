@@ -11,7 +11,7 @@ from lightrag_jsonl.readers.chats import chat_document
 from lightrag_jsonl.readers.limits import FileMeter
 from lightrag_jsonl.readers.markdown import markdown_heading
 from lightrag_jsonl.readers.web import declared_encoding, html_text, read_html
-from lightrag_jsonl.readers.xml_elements import local_name, xml_root
+from lightrag_jsonl.readers.xml_elements import check_depth, local_name, xml_root
 from lightrag_jsonl.text.patterns import pattern_of
 from lightrag_jsonl.text.strings import single_spaced
 
@@ -98,7 +98,7 @@ def _scalar_text(value: Json) -> str:
 def read_xml(data: bytes, meter: FileMeter) -> Document:
     """The texts of XML: paragraphs, titles as headings, and "ship: name: Petrel" of a record.
 
-    A page of XHTML is read as HTML. No entity of the file is resolved.
+    A page of XHTML is read as HTML. No entity of the file is resolved: "&name;" stays as it is.
     """
     text = meter.decode(data, declared=declared_encoding(data))
     root = _xml_root(text)
@@ -164,6 +164,7 @@ def _xml_root(text: str) -> Any:
     root = xml_root(text.encode("utf-8", "replace"))
     if root is None:
         raise ConfigError("is not valid XML")
+    check_depth(root.getroottree().parser)
     return root
 
 
@@ -225,7 +226,9 @@ def _readable_attributes(element: Any) -> Mapping[str, str]:
 
 
 def _element_text(element: Any) -> str:
-    text = single_spaced("".join(element.itertext("*")))
+    from lxml import etree
+
+    text = single_spaced("".join(element.itertext("*", etree.Entity)))
     if _HTML_TAG.search(text):
         text = single_spaced(html_text(text))
     return text

@@ -54,9 +54,17 @@ def read_xlsx(data: bytes, meter: FileMeter) -> Document:
     try:
         return _read_workbook(package, meter)
     except (TypeError, ValueError, LookupError, AttributeError):  # by openpyxl, for any wrong style
-        document = _read_workbook(without_styles(package), meter)
+        document = _read_damaged_workbook(package, meter)
     meter.add_note("the styles of the workbook are damaged: numbers and dates have no formats")
     return document
+
+
+def _read_damaged_workbook(package: bytes, meter: FileMeter) -> Document:
+    """The rows of a workbook without its styles; `ConfigError` if that does not help."""
+    try:
+        return _read_workbook(without_styles(package), meter)
+    except KeyError as error:
+        raise ConfigError(f"is not a valid .xlsx file: {error.args[0]}") from error
 
 
 def _read_workbook(package: bytes, meter: FileMeter) -> Document:

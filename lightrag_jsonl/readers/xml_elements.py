@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from lightrag_jsonl.core.errors import ConfigError
+
 
 def xml_root(data: bytes) -> Any | None:
     """The root of XML, as far as it can be read; None for anything else.
@@ -11,7 +13,12 @@ def xml_root(data: bytes) -> Any | None:
     from lxml import etree
 
     parser = etree.XMLParser(
-        resolve_entities=False, no_network=True, load_dtd=False, recover=True, collect_ids=False
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        recover=True,
+        collect_ids=False,
+        huge_tree=True,  # 2,048 levels instead of 256
     )
     if not data.strip():
         return None
@@ -24,6 +31,12 @@ def xml_root(data: bytes) -> Any | None:
 def is_damaged(root: Any) -> bool:
     """Whether a parsed text has faults of form."""
     return bool(root.getroottree().parser.error_log)
+
+
+def check_depth(parser: Any) -> None:
+    """`ConfigError` if a parser gave up what it read, since elements stand too deep in each other."""
+    if any(entry.message.startswith("Excessive depth") for entry in parser.error_log):
+        raise ConfigError("is nested too deeply")
 
 
 def elements_named(root: Any, name: str) -> list[Any]:

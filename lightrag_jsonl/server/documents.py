@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from anyio import to_thread
@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from lightrag_jsonl.core import types
 from lightrag_jsonl.core.errors import ConfigError, NotFoundError
 from lightrag_jsonl.core.index_reports import DocumentStatus
-from lightrag_jsonl.core.types import Document
+from lightrag_jsonl.core.types import Document, DocumentState
 from lightrag_jsonl.indexing.incoming import storable
 from lightrag_jsonl.server.jobs import Job, JobContent
 from lightrag_jsonl.server.lists import Limit, ListParams, ListPart, NonEmptyText, Offset, ShortText
@@ -33,7 +33,7 @@ MOST_NAMED: Final = 20  # missing documents in an error
 class DocumentParams(ListParams):
     """Documents with a `state` (all for ""), and with a text in id, title or source."""
 
-    state: str = ""
+    state: Literal["", DocumentState] = ""
     q: ShortText = ""
 
 

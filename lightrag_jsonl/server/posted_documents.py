@@ -32,7 +32,7 @@ def _values(text: str) -> Iterator[Json]:
     """The values in the list of documents."""
     decoder = json.JSONDecoder(parse_constant=_refuse_constant)
     beginning = BODY_BEGINNING.match(text)
-    if beginning is None:
+    if beginning is None or text.startswith("]", beginning.end()):
         raise ConfigError(EXPECTED_BODY)
     position = beginning.end()
     separator = ","

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import re
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ HandlerResult = TypeVar("HandlerResult")
 
 # No page of another site can send these without being asked about it; some clients of Ollama send the second.
 JSON_MEDIA: Final = ("application/json", "application/octet-stream")
+HALF_CHARACTER: Final = "a text ends within a character: a surrogate without the other half"
 PIECE_SECONDS: Final = 30  # the longest pause of a client that sends a body
 SLOWEST: Final = 1_000  # bytes a second, on average, that a client must send
 STATUS_BY_ERROR: Final[dict[type[Exception], tuple[int, str]]] = {
@@ -248,13 +250,18 @@ def _checked(value: object, kind: Any, *, strict: bool = True) -> Any:
         raise HTTPException(400, str(error)) from error
 
 
+# The first half of a character, written as an escape sequence, without the second one.
+_SURROGATE_ALONE = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])")
+
+
 async def _read_json(request: Request, limit: int) -> object:
     check_media_type(request, *JSON_MEDIA)
     content = b"".join([piece async for piece in read_body(request, limit)])
     try:
         return msgspec.json.decode(content)
     except (ValueError, RecursionError) as error:
-        raise HTTPException(400, f"invalid JSON in the body: {error}") from error
+        reason = HALF_CHARACTER if _SURROGATE_ALONE.search(content) else error
+        raise HTTPException(400, f"invalid JSON in the body: {reason}") from error
 
 
 def check_media_type(request: Request, *media_types: str) -> None:

@@ -15,6 +15,7 @@ from anyio import to_thread
 
 from lightrag_jsonl.core import types
 from lightrag_jsonl.core.errors import BudgetError, LLMError
+from lightrag_jsonl.core.files import write_whole
 from lightrag_jsonl.core.index_reports import InsertReport, SkippedFile
 from lightrag_jsonl.core.protocols import LLM, Extractor
 from lightrag_jsonl.core.types import (
@@ -330,7 +331,7 @@ def _write_files(lines: Sequence[Record], path: Path) -> list[Path]:
     files = []
     for number, start in enumerate(range(0, len(lines), MAX_REQUESTS), 1):
         file = path if number == 1 else path.with_stem(f"{path.stem}-{number}")
-        file.write_bytes(ENCODER.encode_lines(lines[start : start + MAX_REQUESTS]))
+        write_whole(file, ENCODER.encode_lines(lines[start : start + MAX_REQUESTS]))
         files.append(file)
     return files
 

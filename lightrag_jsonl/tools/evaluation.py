@@ -16,6 +16,7 @@ import numpy as np
 
 from lightrag_jsonl.core.answers import Answer, Verdict
 from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.files import write_whole
 from lightrag_jsonl.core.languages import known_language
 from lightrag_jsonl.core.modes import Mode
 from lightrag_jsonl.core.options import QueryParam
@@ -117,7 +118,7 @@ def read_questions(path: str | Path) -> tuple[EvalQuestion, ...]:
 def write_questions(path: str | Path, questions: Iterable[EvalQuestion]) -> None:
     """Write a question set for `read_questions`."""
     encoder = msgspec.json.Encoder()
-    Path(path).write_bytes(encoder.encode_lines(questions))
+    write_whole(Path(path), encoder.encode_lines(questions))
 
 
 async def generate_questions(

@@ -109,6 +109,8 @@ def test_a_full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """Too little room for an index is a problem, with the number of free megabytes."""
     monkeypatch.setattr(shutil, "disk_usage", lambda folder: DiskUsage(1 << 40, 0, 3 << 20))
     assert "3 MB are free" in problem()
+    assert run("insert", "-w", "kb", "-", stdin="Ada met Bob.").exit_code == 0
+    assert "inserts may fail: the disk of" in run("doctor", "-w", "kb").stderr
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="permissions of POSIX")

@@ -111,8 +111,18 @@ def test_no_index_is_a_clear_error_and_creates_nothing(
 
 MODEL = ("--llm", "m", "--base-url", "http://127.0.0.1:9/v1")
 WRONG = [
-    (("insert", "a.txt", "-w", " "), 2, "the name of a folder is empty"),
-    (("insert", ""), 2, "the name of a file is empty"),
+    (("insert", "a.txt", "-w", " "), 2, "the name of a file or folder is empty"),
+    (("insert", ""), 2, "the name of a file or folder is empty"),
+    (("copy", "a.txt", ""), 2, "the name of a file or folder is empty"),
+    (("merge", "", "-w", "kb"), 2, "the name of a file or folder is empty"),
+    (("split", "d", "--into", " ", "-w", "kb"), 2, "the name of a file or folder is empty"),
+    (("export", ""), 2, "the name of a file or folder is empty"),
+    (("delete", "Zoë\udcff"), 2, "is not UTF-8"),
+    (("documents", "-n", "9" * 20), 2, "is not in the range"),
+    (("query", "Who?", "--chunk-top-k", "0"), 2, "is not in the range"),
+    (("entities", "merge", "Zoë", "--into", "\udcff 雪"), 2, "is not UTF-8"),
+    (("relations", "create", "Zoë", "\udcff", "--by", "me"), 2, "is not UTF-8"),
+    (("insert", "a.txt", "--llm", "\udce9"), 2, "is not UTF-8"),
     (("insert", "a.txt", "-w", "b.txt"), 1, "b.txt: it is a file"),
     (("insert", "a.txt", "--language", "../xx"), 1, "fr or French"),
     (("insert", "a.txt", "--base-url", "http://me:pw@host", "--llm", "m"), 1, "holds a password"),
@@ -207,6 +217,17 @@ def test_a_closed_output_is_no_error(environment: dict[str, str]) -> None:
         child.stdin.close()
         assert child.stderr.read() == b""
     assert child.returncode == 141
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="has no device that is always full")
+def test_an_output_without_room_is_named(environment: dict[str, str], kb: Path) -> None:
+    """`export > FILE` on a full disk says what cannot be written, and what to do."""
+    with Path("/dev/full").open("wb") as full:
+        line = process(["export", "-w", kb])
+        done = subprocess.run(line, env=environment, stdout=full, stderr=subprocess.PIPE)
+    assert done.returncode == 1
+    assert done.stderr.decode().startswith("Error: the output cannot be written (No space left")
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """estimate, batch, import and export on the command line."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -100,3 +101,11 @@ def test_import_reports_what_was_read_and_stored(tmp_path: Path) -> None:
     assert shown.stdout.count("documents 1, chunks 2, entities 2, relations 1") == 2
     report = run_json("import", folder, "-w", kb)
     assert report["read"] == report["stored"] and report["not_imported"] == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are Unicode there")
+def test_a_file_whose_name_is_not_utf_8_is_written_and_named(kb: Path, tmp_path: Path) -> None:
+    """Such names are usual in old folders."""
+    path = tmp_path / "图\udce9.json"
+    assert run_json("export", "-w", kb, path)["format"] == "json"
+    assert path.exists()

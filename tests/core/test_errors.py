@@ -33,3 +33,30 @@ def test_an_error_is_pickled_whole_and_is_what_python_calls_it(kind: type[Except
         assert vars(other) == vars(error)
     assert isinstance(error, errors.LightRAGError)
     assert isinstance(error, BUILT_IN.get(kind, Exception))
+
+
+class Speechless(Exception):
+    """An error of a user's code that cannot say what it is."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (ValueError("坏 \udcff １２ 🙂"), "ValueError: 坏 \ufffd １２ 🙂"),
+        (ValueError(), "ValueError"),
+        (Speechless(), "Speechless"),
+        (ValueError("x" * 1_000_000), f"ValueError: {'x' * errors.LONGEST_WORDS}…"),
+    ],
+)
+def test_words_of_any_error_can_be_stored(error: Exception, words: str) -> None:
+    """Half a character, an error without words and a very long one: the words stay short, and are text."""
+    assert errors.described(error) == words
+
+
+@pytest.mark.parametrize("kind", ERRORS)
+def test_messages_of_the_package_can_be_stored(kind: type[Exception]) -> None:
+    """Also if a user's model raises the error, or it quotes what a user gave."""
+    assert str(kind("no \ud800")) == "no \ufffd"

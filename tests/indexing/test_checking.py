@@ -143,3 +143,11 @@ async def test_a_rebuild_gets_over_a_relation_whose_end_lost_its_name(tmp_path: 
         await rag.entities.unmerge("Qerson0")
         await rag.delete("d0")
         assert await rag.admin.check(full=True) == []
+
+
+@pytest.mark.parametrize("text", ["\u0308\u0308 \u0327", "\u0e48", "\u0301 Zoë 雪", "\u20dd"])
+async def test_marks_without_a_letter_are_no_fault(tmp_path: Path, text: str) -> None:
+    """A text of nothing else has no term in the full text, and misses none."""
+    async with index(tmp_path) as rag:
+        await rag.insert(Document(text, id="marks"))
+        assert await rag.admin.check(full=True) == []

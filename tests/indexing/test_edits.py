@@ -178,3 +178,26 @@ async def test_an_edit_is_replaced_while_a_document_is_read_to_its_end(tmp_path:
         assert set(report.documents) == {edit, "novel"} and not report.failures
         assert "Xandria" in {listed.name for listed in await rag.entities.list()}
     assert problems(tmp_path) == []
+
+
+@pytest.mark.parametrize("half", ["Ida \ud83d", "艾达\udcff", "Ida\0"])
+async def test_half_a_character_is_refused_before_anything_is_done(
+    tmp_path: Path, half: str
+) -> None:
+    """In names, descriptions and reasons of edits, and in the name of a merge: it would be another one."""
+    async with index(tmp_path) as rag:
+        await rag.insert(Document("Ida Fenn met Bob Ash.", id="d"))
+        before = await rag.entities.list()
+        entities = rag.entities
+        for change in (
+            entities.create(half, type="person", description="A keeper.", by="Kai"),
+            entities.create("Cy", type="person", description=half, by="Kai"),
+            entities.edit("Ida Fenn", description="A keeper.", by="Kai", reason=half),
+            entities.create_relation("Ida Fenn", half, description="Friends.", by="Kai"),
+            entities.edit_relation("Ida Fenn", "Bob Ash", keywords=[half], by="Kai"),
+            entities.merge(["Ida Fenn"], into=half),
+        ):
+            with pytest.raises(ConfigError, match="is no Unicode text"):
+                await change
+        assert await rag.entities.list() == before
+        assert (await rag.status()).documents == {"done": 1}

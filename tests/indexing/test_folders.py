@@ -118,6 +118,17 @@ def test_a_file_without_a_text_is_skipped_and_no_failure(tmp_path: Path) -> None
             rag.insert(root / "rope.md")
 
 
+def test_a_file_with_a_text_that_cannot_be_read_is_a_failure(tmp_path: Path) -> None:
+    """It is not passed over with those that are empty."""
+    files = {"quay.md": "The quay is long.", "码头.ipynb": '{"cells": {"a": "灯"}}'}
+    with LightRAG(tmp_path / "kb") as rag:
+        report = rag.insert(folder(tmp_path / "quay", files))
+    assert not report.skipped
+    assert [failure.reason.partition(".ipynb ")[2] for failure in report.failures] == [
+        "is not a valid notebook: its cells are no list"
+    ]
+
+
 def test_patterns_leave_out_and_take_in(tmp_path: Path) -> None:
     """What is excluded is left out though it is included; the rest of a folder is as before."""
     root = folder(tmp_path / "quay", TREE)

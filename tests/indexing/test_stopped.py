@@ -129,3 +129,19 @@ async def test_an_index_that_was_never_filled_says_so(
         await rag.retry()
         text = await told()
         assert text == rag.engine.prompts.render("no-context")[-1].content.strip()
+
+
+async def test_a_failure_that_cannot_be_written_costs_its_chunk_only(tmp_path: Path) -> None:
+    """A model whose error quotes half a character fails for one document; the other is read."""
+
+    def answer(request: Request) -> str:
+        if "Otto" in request.text:
+            raise ValueError("unreadable: \udce9 中 🙂")
+        return read_names(request)
+
+    async with index(tmp_path, ScriptedLLM(answer)) as rag:
+        report = await rag.insert(DOCUMENTS)
+    assert [failure.reason for failure in report.failures] == [
+        "scripted failed: ValueError: unreadable: \ufffd 中 🙂"
+    ]
+    assert report.documents == ("a", "b")

@@ -2,6 +2,7 @@
 
 import base64
 import io
+import zipfile
 from pathlib import PurePath
 
 import pytest
@@ -62,6 +63,32 @@ def test_a_part_that_is_no_xml_costs_itself() -> None:
     assert content.notes == ("the part word/document.xml is damaged",)
     with pytest.raises(ConfigError, match=r"its main part is damaged"):
         read(replaced(data, "word/document.xml", lambda part: b"no XML at all"), "a.docx")
+
+
+@pytest.mark.parametrize("part", ["[Content_Types].xml", "_rels/.rels", "main"])
+def test_a_package_without_a_needed_part_is_named(part: str) -> None:
+    """In words, and not with the error of a library."""
+    deck = pptx.Presentation()
+    book = openpyxl.Workbook()
+    for data, name, main_part in (
+        (letter("Dora lights the lamp."), "a.docx", "word/document.xml"),
+        (saved(deck), "a.pptx", "ppt/presentation.xml"),
+        (saved(book), "a.xlsx", "xl/workbook.xml"),
+    ):
+        if (name, part) == ("a.xlsx", "_rels/.rels"):
+            continue  # which reading does not need
+        with pytest.raises(ConfigError, match="is not a valid") as caught:
+            read(without(data, main_part if part == "main" else part), name)
+        assert "KeyError" not in str(caught.value)
+
+
+def without(data: bytes, part: str) -> bytes:
+    target = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as package, zipfile.ZipFile(target, "w") as copy:
+        for name in package.namelist():
+            if name != part:
+                copy.writestr(name, package.read(name))
+    return target.getvalue()
 
 
 def test_comments_of_word_are_read_and_headers_are_noted() -> None:

@@ -189,6 +189,8 @@ ENCODED = {
         f"{16 * number:08x}  {line.hex(' ')}  |{ascii_column(line)}|"
         for number, line in enumerate(LINES)
     ),
+    "source code": ",\n".join(", ".join(f"0x{byte:02x}" for byte in line) for line in LINES),
+    "text in bytes": b"Dora lights the lamp, and the ship comes home. ".hex(" ") * 9,
     "firmware": "\n".join(
         f":10{16 * number:04X}00{line.hex().upper()}AB" for number, line in enumerate(LINES)
     ),
@@ -235,6 +237,11 @@ def test_a_dump_in_octal_numbers_is_data() -> None:
         "\n".join(" ".join(str(10 + (n * m) % 90) for m in range(12)) for n in range(40)),
         "A decade faced a bad cafe, and a dead bee added a deed. " * 20,
         '<svg><circle r="4"/><text>A lamp</text></svg>',
+        ",".join(f"{'abcdef'[n % 6]}{n}" for n in range(2_000)),  # rooms, commits, articles
+        "\n".join(" ".join(f"{'ABCDEF'[n * m % 6]}{n % 10}" for m in range(9)) for n in range(40)),
+        "\n".join(DATA[n : n + 40].hex(",", 4) for n in range(0, 2_000, 40)),  # short digests
+        "\n".join(DATA[n : n + 28].hex(" ", 2) for n in range(0, 2_000, 28)),
+        "; ".join(DATA.hex()[n : n + 7] for n in range(0, 3_000, 7)).replace(";", ","),
     ],
 )
 def test_digests_numbers_and_words_stay(text: str) -> None:

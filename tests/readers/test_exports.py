@@ -233,6 +233,24 @@ def test_rich_text_is_its_words() -> None:
         read("Dora keeps hours.", "a.rtf")
 
 
+@pytest.mark.parametrize(
+    ("written", "text"),
+    [
+        (r"\u55357?\u56832?", "😀"),
+        (r"\u-10179?\u-8704?", "😀"),
+        (r"\u1114112?", "\ufffd"),
+        (r"\u-99999?", "\ufffd"),
+        (rf"\u{'7' * 5_000}?", "\ufffd"),
+    ],
+)
+def test_characters_of_rich_text_are_whole_or_replaced(written: str, text: str) -> None:
+    """Halves make one character; a number that is none costs itself, not the file."""
+    content = read(
+        rf"{{\rtf1\ansi {written} 码头 Dora keeps hours.}}".encode("gbk", "ignore"), "a.rtf"
+    )
+    assert content.text.startswith(text) and content.text.endswith("Dora keeps hours.")
+
+
 def test_subtitles_are_what_is_said_below_its_times() -> None:
     """In running text: no numbers, no tags; who speaks begins a paragraph."""
     srt = (

@@ -249,7 +249,9 @@ def test_posted_documents_need_memory_like_their_body(element: str) -> None:
     ("body", "words"),
     [
         (b"", "at least one document"),
-        (b'{"documents": []}', "Expecting value"),
+        (b'{"documents": []}', "at least one document"),
+        (b'{"documents": [ ] }', "at least one document"),
+        (b'{"documents": [{"text": "a"},]}', "Expecting value"),
         (b'{"documents": {}}', "at least one document"),
         (b'{"documents": [{"text": "a"}]', "there is more"),
         (b'{"documents": [{"text": "a"}], "x": 1}', "there is more"),

@@ -141,6 +141,14 @@ def test_senseless_questions_are_400(server: Running) -> None:
         assert error["code"] == "invalid" and error["message"]
 
 
+def test_a_state_that_no_document_has_is_400(server: Running) -> None:
+    """It is not taken for one that no document is in."""
+    for state in ("done", "pending", "partial", "failed"):
+        assert "items" in server.get("/indexes/kb/documents", state=state)
+    response = server.client.get("/indexes/kb/documents?state=zz")
+    assert response.status_code == 400 and "zz" in response.json()["error"]["message"]
+
+
 def test_wrong_methods_are_405(server: Running) -> None:
     """With all that the path takes."""
     for method, path, allowed in (

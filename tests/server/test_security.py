@@ -241,6 +241,8 @@ def test_broken_json_is_400(server: Running) -> None:
     for content in (b"{", b"\xff\xfe", b"[" * 100_000, *values, b""):
         response = server.client.post("/indexes/kb/query", content=content, headers=headers)
         assert response.status_code == 400, content[:20]
+        if b"ud800" in content:
+            assert "ends within a character" in response.json()["error"]["message"]
 
 
 def test_every_response_forbids_what_it_does_not_need(server: Running) -> None:

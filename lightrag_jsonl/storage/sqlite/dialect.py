@@ -49,7 +49,7 @@ class SQLiteFullText(FullText):
         return all(
             self._connection.execute(statement, (_phrase(terms), part)).fetchall()
             for part, terms in parts
-            if terms
+            if any(map(str.isalnum, terms))  # FTS5 has no token for marks without a letter
         )
 
     def search(
