@@ -10,8 +10,8 @@ from functools import lru_cache
 from typing import Literal
 
 import numpy as np
-from anyio import to_thread
 
+from lightrag_jsonl.core.aio import in_thread
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.text.cjk import FUNCTION_CHARACTERS, has_cjk
 from lightrag_jsonl.text.patterns import pattern_of
@@ -48,7 +48,7 @@ class HashEmbedder:
 
     async def embed(self, texts: Sequence[str], *, kind: Literal["query", "passage"]) -> Vectors:
         """float32, shape (len(texts), dim), rows of unit length; `kind` is ignored."""
-        return await to_thread.run_sync(hash_vectors, texts, self.dim)
+        return await in_thread(hash_vectors, texts, self.dim)
 
 
 def hash_vectors(texts: Sequence[str], dim: int) -> Vectors:
