@@ -33,7 +33,7 @@ from lightrag_jsonl.export.graph_formats import GraphFormat
 from lightrag_jsonl.indexing.progress import progress_bars
 from lightrag_jsonl.providers.openai_batches import ProviderBatch
 from lightrag_jsonl.providers.settings import Setup
-from lightrag_jsonl.rag.opening import open_index
+from lightrag_jsonl.rag.opening import check_models, open_index
 from lightrag_jsonl.rag.settings import adopt_settings, recorded_settings
 from lightrag_jsonl.storage.opening import open_store
 from lightrag_jsonl.text.strings import counted
@@ -271,6 +271,7 @@ def import_command(setup: Setup, folder: Path, restore_purged: bool) -> CommandO
     --embedder. Data without a counterpart is listed.
     """
     read_folder(folder)  # fails before an index is created
+    check_models(setup)
     create = recorded_settings(setup.working_dir) is None
     with open_index(setup, create=create) as rag:
         report = rag.run(import_index, folder, restore_purged=restore_purged)

@@ -10,6 +10,8 @@ from typing import Any
 from lightrag_jsonl.core.address import Address
 from lightrag_jsonl.core.errors import StorageError
 from lightrag_jsonl.core.options import IndexOptions
+from lightrag_jsonl.core.protocols import LLM
+from lightrag_jsonl.core.types import ModelTask
 from lightrag_jsonl.providers.addresses import forget_addresses, remember_addresses
 from lightrag_jsonl.providers.model_names import NO_MODEL, make_llm, make_reranker
 from lightrag_jsonl.providers.settings import (
@@ -26,6 +28,7 @@ from lightrag_jsonl.rag.asynchronous import AsyncLightRAG
 from lightrag_jsonl.rag.blocking import LightRAG
 from lightrag_jsonl.rag.settings import (
     OPTIONS,
+    check_new_models,
     choose_embedder,
     recorded_options,
     recorded_settings,
@@ -90,6 +93,17 @@ def open_index(
             transaction.put_settings(settings)
         remember_addresses(setup.working_dir, given_addresses(setup))
     return rag
+
+
+def check_models(setup: Setup) -> None:
+    """Raise `ConfigError` for a model without a key that the index would record, before there is an index."""
+    recorded = recorded_settings(setup.working_dir) or {}
+    complete_setup = completed(setup, recorded)
+    models: dict[ModelTask, LLM | None] = {}
+    for task, name in complete_setup.models.items():
+        models[task] = make_llm(name, complete_setup, task)
+    llm = make_llm(str(complete_setup.llm), complete_setup)
+    check_new_models(llm, models, recorded)
 
 
 def open_async(
