@@ -35,6 +35,7 @@ from lightrag_jsonl.providers.openai_batches import ProviderBatch
 from lightrag_jsonl.providers.settings import Setup
 from lightrag_jsonl.rag.opening import check_models, open_index
 from lightrag_jsonl.rag.settings import adopt_settings, recorded_settings
+from lightrag_jsonl.rag.splitting import check_addition
 from lightrag_jsonl.storage.opening import open_store
 from lightrag_jsonl.text.strings import counted
 from lightrag_jsonl.tools.batch import export_batch, import_batch
@@ -327,15 +328,19 @@ def merge_command(
     Example:
       lightrag-jsonl merge part-1 part-2 -w all
     """
-    settings_by_index = {index: recorded_settings(as_address(index)) for index in indexes}
-    missing = [index for index, settings in settings_by_index.items() if settings is None]
+    addresses = [as_address(index) for index in dict.fromkeys(indexes)]
+    settings_by_index = {address: recorded_settings(address) for address in addresses}
+    missing = [str(address) for address, settings in settings_by_index.items() if settings is None]
     if missing:
         raise StorageError(f"no index in {', '.join(missing)}", path=missing[0])
     if recorded_settings(setup.working_dir) is None:
+        first, *further_addresses = addresses
+        with open_index(replace(setup, working_dir=first)) as rag:
+            rag.run(lambda loop_rag: check_addition(loop_rag.engine, further_addresses))
         with closing(open_store(setup.working_dir)) as store:
-            adopt_settings(store, settings_by_index[indexes[0]] or {})
+            adopt_settings(store, settings_by_index[first] or {})
     with open_index(setup) as rag:
-        report = rag.merge_from(*indexes, restore_purged=restore_purged)
+        report = rag.merge_from(*addresses, restore_purged=restore_purged)
         if summarize:
             return CommandOutput({"merged": report, "summaries": rag.admin.summarize()})
     notes: list[str] = []

