@@ -169,6 +169,7 @@ def run_batches(
     FILES, and nothing is submitted twice.
     """
     sources = find_sources(files) if files else []
+    check_models(setup)
     with open_index(setup, index_options, create=bool(files)) as rag:
         report = rag.run(
             run_batch,

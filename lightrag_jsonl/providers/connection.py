@@ -323,11 +323,13 @@ class ServerConnection:
 
     @contextmanager
     def failures(self) -> Iterator[None]:
-        """Turn the error of a request into an `LLMError` with advice and without a key."""
+        """Turn the error of a request into an `LLMError` with advice and without a key; `ConfigError` passes."""
         import openai
 
         try:
             yield
+        except ConfigError:  # a ValueError, too, which means that an answer cannot be read
+            raise
         except openai.APIStatusError as error:
             raise self._explained(error) from None  # some servers repeat the key that they got
         except (openai.OpenAIError, ValueError, TimeoutError) as error:

@@ -118,3 +118,13 @@ def test_a_merge_that_must_fail_makes_no_index(tmp_path: Path, options: tuple[st
         assert re.search("was built with|different versions", failed.stderr)
         assert not whole.exists()
     assert run("merge", "-w", whole, tmp_path / "newer", tmp_path / "newer").exit_code == 0
+
+
+def test_a_batch_without_a_key_makes_no_index(tmp_path: Path) -> None:
+    """The key is named, not the address."""
+    text = tmp_path / "a.txt"
+    text.write_text(ENGLISH, encoding="utf-8")
+    result = run("batch", "run", text, "-w", tmp_path / "kb", "--llm", "m")
+    assert result.exit_code == 1
+    assert "no API key for api.openai.com: export OPENAI_API_KEY" in result.stderr
+    assert not (tmp_path / "kb").exists()
