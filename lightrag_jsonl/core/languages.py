@@ -2,18 +2,48 @@
 
 from collections.abc import Mapping
 from functools import lru_cache
+from pathlib import Path
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
 from lightrag_jsonl.text.cjk import has_cjk, is_cjk
+from lightrag_jsonl.text.patterns import pattern_of
 
 Language: TypeAlias = Literal["en", "zh"]
+LANGUAGE_TAG = pattern_of(r"(en|zh)(?:-[a-z0-9]{1,8})*")  # RFC 5646
+LANGUAGES_BY_NAME: Mapping[str, Language] = {
+    "english": "en",
+    "英文": "en",
+    "英语": "en",
+    "英語": "en",
+    "chinese": "zh",
+    "cn": "zh",  # the country, and no other language
+    "mandarin": "zh",
+    "中文": "zh",
+    "汉语": "zh",
+    "漢語": "zh",
+    "简体中文": "zh",
+    "繁体中文": "zh",
+    "繁體中文": "zh",
+}
 
 
 def known_language(name: str) -> Language:
     """Chinese for zh, zh-CN, zh-Hant and the like, English for every other name."""
     return "zh" if name.casefold().startswith("zh") else "en"
+
+
+def usual_language(name: str, recorded: str = "") -> str:
+    """The code of Chinese or English for its tags (zh-CN, en_GB) and its usual names, as a user may write them; any
+    other name, that of a folder with prompts, and the name that an index has `recorded` stay.
+    """
+    if name == recorded or Path(name).is_dir():
+        return name
+    folded = name.strip().casefold().replace("_", "-")
+    if tag := LANGUAGE_TAG.fullmatch(folded):
+        return tag[1]
+    return LANGUAGES_BY_NAME.get(folded, name)
 
 
 @lru_cache(400)

@@ -9,6 +9,7 @@ from typing import Any
 
 from lightrag_jsonl.core.address import Address, AddressArgument, as_address
 from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.languages import usual_language
 from lightrag_jsonl.core.options import IndexOptions
 from lightrag_jsonl.core.protocols import (
     LLM,
@@ -76,7 +77,8 @@ def open_engine(
     setup = Setup(as_address(working_dir))
     recorded = recorded_settings(setup.working_dir) or {}
     options = IndexOptions.from_mapping(recorded_options(recorded) if options is None else options)
-    chosen_language = language or recorded.get("language", "en")
+    recorded_language = recorded.get("language", "en")
+    chosen_language = usual_language(language or recorded_language, recorded_language)
     chosen_llm, task_models, chosen_embedder = _models(llm, models, embedder, recorded, setup)
     rules = RulesInPlaceOfModel.of(chosen_language, options, chosen_embedder)
     has_model = {task: task_models.get(task, chosen_llm) is not None for task in MODEL_TASKS}

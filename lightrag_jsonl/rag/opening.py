@@ -9,6 +9,7 @@ from typing import Any
 
 from lightrag_jsonl.core.address import Address
 from lightrag_jsonl.core.errors import StorageError
+from lightrag_jsonl.core.languages import usual_language
 from lightrag_jsonl.core.options import IndexOptions
 from lightrag_jsonl.core.protocols import LLM
 from lightrag_jsonl.core.types import ModelTask
@@ -133,7 +134,7 @@ def completed(setup: Setup, recorded: Mapping[str, str] | None) -> Setup:
         llm=llm or NO_MODEL,
         models=models,
         embedder=embedder or "hash",
-        language=language or "en",
+        language=usual_language(language or "en", (recorded or {}).get("language", "")),
         prompts=Path(prompts).resolve() if prompts else None,
     )
 

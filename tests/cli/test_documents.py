@@ -317,3 +317,23 @@ def test_a_synchronized_folder_names_what_is_new_in_one_line(texts: Path, tmp_pa
     assert "Marie Curie" not in result.stdout
     assert len([line for line in result.stderr.splitlines() if line.startswith("new: ")]) == 1
     assert "Marie Curie" in report["difference"]["new_entities"]
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        *[(name, "zh") for name in ("chinese", "cn", "zh-CN", "zh_Hant", "中文")],
+        *[(name, "en") for name in ("English", "en-GB", "英文")],
+        ("French", "French"),
+    ],
+)
+def test_usual_names_of_both_languages_are_known(
+    texts: Path, tmp_path: Path, name: str, code: str
+) -> None:
+    """On the command line and in Python, when an index is made and opened again; others stay as they are."""
+    assert run("insert", "-w", tmp_path / "kb", "-l", name, texts / "b.md").exit_code == 0
+    assert run_json("status", "-w", tmp_path / "kb")["language"] == code
+    with LightRAG(tmp_path / "kb", language=name) as rag:
+        assert rag.status().language == code
+    with LightRAG(tmp_path / "python", language=name) as rag:
+        assert rag.engine.language == code
