@@ -66,7 +66,7 @@ def doctor_command(
     all three. FILES are files and folders for an insert: they are read, and the unreadable ones are
     named. Nothing is sent to a server without --ask and --claims. With --claims the checker of claims is measured,
     and admitted for this index if it marks 80 % of the false claims and at most 5 % of the true
-    ones.
+    ones. More options, also --check: `lightrag-jsonl help models`.
     """
     problems: list[str] = []
     settings: dict[str, str] | None = None
