@@ -73,6 +73,7 @@ from lightrag_jsonl.text.numbers import natural_order
 from lightrag_jsonl.text.strings import counted
 from lightrag_jsonl.tools.estimate import estimate_upgrade
 
+STDIN = "stdin"  # the title of a text without a name
 NAMES_SHOWN = 5  # of what is new or gone
 NOTE_COLUMNS = 160
 
@@ -94,7 +95,7 @@ def find_sources(
         if ADDRESS.fullmatch(argument.strip()):
             raise ConfigError(NO_ADDRESS.format(argument.strip()))
         if argument == "-":
-            sources.append(Document(read_stdin(), title="stdin"))
+            sources.append(Document(read_stdin(), title=STDIN))
         else:
             is_pattern = glob.has_magic(argument) and not Path(argument).exists()
             files = matching_files(argument) if is_pattern else []
@@ -296,7 +297,8 @@ def _single_document(
     document = loaded[0] if len(loaded) == 1 else None
     if not isinstance(document, Document):
         raise click.UsageError(f"--id names one document, but {len(loaded)} were given")
-    return replace(document, id=id)
+    title = id if document.title == STDIN else document.title
+    return replace(document, id=id, title=title)
 
 
 @contextmanager
@@ -348,7 +350,7 @@ def retry_command(
     that questions found most often, then those with the most frequent names.
 
     The model is called only for missing results. Model and options are as in the last insert,
-    unless changed here.
+    unless changed here. More options: `lightrag-jsonl help models`, `help reading`, `help limits`.
     """
     with open_index(setup, index_options) as rag:
         if upgrade:

@@ -199,7 +199,7 @@ def _emit_error(error: BaseException, as_json: bool) -> None:
         text = INTERRUPTION
     else:
         code = type(error).__name__
-        message = one_line(str(error))
+        message = one_line(_words(error))
         text = f"Error: {message}"
     usage = error.usage if isinstance(error, LightRAGError) else FREE
     details: dict[str, object] = {"usage": usage} if usage.calls else {}
@@ -208,6 +208,13 @@ def _emit_error(error: BaseException, as_json: bool) -> None:
     else:
         emit(text, err=True)
         emit(in_words(details), err=True)
+
+
+def _words(error: BaseException) -> str:
+    """The message of an error; of the operating system, the file and the reason, without a number."""
+    if isinstance(error, OSError) and error.filename and error.strerror:
+        return f"{error.filename}: {error.strerror}"
+    return str(error)
 
 
 def _emit_json_error(code: str, message: str, details: Mapping[str, object] | None = None) -> None:

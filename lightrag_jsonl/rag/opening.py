@@ -47,6 +47,9 @@ def index_arguments(
     """
     folder = setup.working_dir
     recorded = recorded_settings(folder)
+    if not create and isinstance(folder, Path) and folder.is_file():
+        insert = f"lightrag-jsonl insert -w kb {shlex.quote(str(folder))}"
+        raise StorageError(f"{folder} is a file, not the folder of an index; {insert} reads it")
     if recorded is None and not create:
         advice = f"make one with: lightrag-jsonl insert -w {shlex.quote(str(folder))} FILES"
         raise StorageError(f"no index in {folder}; {advice}", path=str(folder))

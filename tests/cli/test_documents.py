@@ -337,3 +337,21 @@ def test_usual_names_of_both_languages_are_known(
         assert rag.status().language == code
     with LightRAG(tmp_path / "python", language=name) as rag:
         assert rag.engine.language == code
+
+
+def test_errors_name_the_file_and_what_to_do(kb: Path, texts: Path, tmp_path: Path) -> None:
+    """A folder that is not there has no number of an error, and a file is no index."""
+    target = tmp_path / "nowhere" / "g.json"
+    exported = run("export", "-w", kb, target)
+    assert exported.stderr == f"Error: {target}: No such file or directory\n"
+    file = texts / "a.txt"
+    asked = run("query", "-w", file, "Who?")
+    assert f"{file} is a file, not the folder of an index" in asked.stderr
+    assert f"insert -w kb {file}" in asked.stderr
+
+
+def test_a_text_from_stdin_is_cited_by_its_id(tmp_path: Path) -> None:
+    """With --id; without it, as stdin."""
+    run("insert", "-w", tmp_path / "kb", "--id", "馆长的信", "-", stdin=ENGLISH)
+    answer = run("query", "-w", tmp_path / "kb", "Who was born in Warsaw?")
+    assert "[1] 馆长的信" in answer.stdout and "stdin" not in answer.stdout
