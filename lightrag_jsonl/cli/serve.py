@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -153,12 +154,9 @@ def serve_command(
     access = Access(host=host, token=_token(token_file), hosts=hosts)
     addresses = (*indexes, *folders, *groups) or _default_addresses()
     new_addresses = [address for address in addresses if not has_index(address)]
-    for address in new_addresses:
-        _check_new_folder(address)
+    _check_new_folders(new_addresses)
     check_port(host, port)
-    for address in new_addresses:
-        open_index(replace(setup, working_dir=address), create=True).close()
-        emit(f"new index: {address}", err=True)
+    _make_indexes(new_addresses, setup)
     limits = ServerLimits(
         upload=max_upload * MEGABYTE,
         questions=max_questions,
@@ -191,13 +189,20 @@ def _check_server_packages() -> None:
         raise ConfigError("the server is an extra: pip install '.[server]'") from error
 
 
-def _check_new_folder(address: Address) -> None:
+def _check_new_folders(addresses: Sequence[Address]) -> None:
     """Raise `ConfigError` for a folder with other files, where no index is made."""
-    if isinstance(address, Path) and address.is_dir() and any(address.iterdir()):
-        raise ConfigError(
-            f"{address} has files, but no index. To read these files: lightrag-jsonl insert -w kb "
-            f"{address}; then: lightrag-jsonl serve kb"
-        )
+    for address in addresses:
+        if isinstance(address, Path) and address.is_dir() and any(address.iterdir()):
+            raise ConfigError(
+                f"{address} has files, but no index. To read these files: lightrag-jsonl insert -w kb "
+                f"{address}; then: lightrag-jsonl serve kb"
+            )
+
+
+def _make_indexes(addresses: Sequence[Address], setup: Setup) -> None:
+    for address in addresses:
+        open_index(replace(setup, working_dir=address), create=True).close()
+        emit(f"new index: {address}", err=True)
 
 
 def _has_screen() -> bool:

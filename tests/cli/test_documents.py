@@ -355,3 +355,13 @@ def test_a_text_from_stdin_is_cited_by_its_id(tmp_path: Path) -> None:
     run("insert", "-w", tmp_path / "kb", "--id", "馆长的信", "-", stdin=ENGLISH)
     answer = run("query", "-w", tmp_path / "kb", "Who was born in Warsaw?")
     assert "[1] 馆长的信" in answer.stdout and "stdin" not in answer.stdout
+
+
+def test_an_unknown_type_is_said_in_the_language_of_the_index(texts: Path, tmp_path: Path) -> None:
+    """For people; for programs it stays the same word."""
+    run("insert", "-w", tmp_path / "kb", "-l", "zh", texts / "a.txt")
+    listed = run("entities", "list", "-w", tmp_path / "kb").stdout
+    assert "未知" in listed and "unknown" not in listed
+    assert "unknown" in {
+        entity["type"] for entity in run_json("entities", "list", "-w", tmp_path / "kb")
+    }
