@@ -4,11 +4,14 @@ OPENAI_BASE_URL 可以换成其他兼容 OpenAI 接口的地址。
 """
 
 import os
+import sys
 
 from lightrag_jsonl import LightRAG, OpenAIEmbedder, OpenAILLM
 
 SERVER = os.environ.get("OPENAI_BASE_URL", "https://dashscope.aliyuncs.com/compatible-mode/v1")
-KEY = os.environ["DASHSCOPE_API_KEY"]
+KEY = os.environ.get("DASHSCOPE_API_KEY", "")
+if not KEY:
+    sys.exit("请先设置密钥：export DASHSCOPE_API_KEY=…")
 TEXT = "居里夫人发现了钋和镭。她出生在华沙，后来在巴黎工作。"
 
 llm = OpenAILLM("qwen-plus", base_url=SERVER, api_key=KEY)

@@ -8,7 +8,9 @@ from pathlib import Path
 
 from lightrag_jsonl import LightRAG
 
-file, question = sys.argv[1:3]
+if len(sys.argv) != 3:
+    sys.exit('usage: python examples/pdf_citations.py FILE.pdf "QUESTION"')
+file, question = sys.argv[1:]
 with LightRAG("kb-pdf") as rag:
     for failure in rag.insert(Path(file)).failures:
         sys.exit(f"{file}: {failure.reason}")

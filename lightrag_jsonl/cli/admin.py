@@ -30,7 +30,8 @@ def vacuum_command(rag: LightRAG) -> CommandOutput:
 def reembed_command(setup: Setup) -> CommandOutput:
     """Move the index to another --embedder.
 
-    No model is called. The old vectors are used until all new ones are stored.
+    No model is called. The old vectors are used until all new ones are stored. The embedders:
+    `lightrag-jsonl help models`.
     """
     if setup.embedder is None:
         raise click.UsageError("name the new embedder with --embedder")

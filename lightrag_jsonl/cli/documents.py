@@ -54,7 +54,7 @@ from lightrag_jsonl.cli.output import (
 from lightrag_jsonl.cli.watching import FileChanges, file_stamps, watched_changes
 from lightrag_jsonl.cluster import connected_cluster, insert_on_ray
 from lightrag_jsonl.core.claims import GraphDifference
-from lightrag_jsonl.core.index_reports import FileNote, ReadingState, SkippedFile
+from lightrag_jsonl.core.index_reports import FileNote, ReadingState, SkippedFile, Status
 from lightrag_jsonl.core.options import ReadMode
 from lightrag_jsonl.indexing.loading import (
     ADDRESS,
@@ -65,14 +65,16 @@ from lightrag_jsonl.indexing.loading import (
 )
 from lightrag_jsonl.indexing.progress import progress_bars
 from lightrag_jsonl.providers.addresses import remember_addresses
+from lightrag_jsonl.providers.model_names import NO_MODEL
 from lightrag_jsonl.providers.settings import Setup
-from lightrag_jsonl.rag.opening import completed, given_addresses, open_index
+from lightrag_jsonl.rag.opening import check_models, completed, given_addresses, open_index
 from lightrag_jsonl.rag.settings import recorded_settings
 from lightrag_jsonl.readers.limits import FileLimits
 from lightrag_jsonl.text.numbers import natural_order
 from lightrag_jsonl.text.strings import counted
 from lightrag_jsonl.tools.estimate import estimate_upgrade
 
+STDIN = "stdin"  # the title of a text without a name
 NAMES_SHOWN = 5  # of what is new or gone
 NOTE_COLUMNS = 160
 
@@ -92,7 +94,7 @@ def find_sources(
         if ADDRESS.fullmatch(argument.strip()):
             raise ConfigError(NO_ADDRESS.format(argument.strip()))
         if argument == "-":
-            sources.append(Document(read_stdin(), title="stdin"))
+            sources.append(Document(read_stdin(), title=STDIN))
         else:
             is_pattern = glob.has_magic(argument) and not Path(argument).exists()
             files = matching_files(argument) if is_pattern else []
@@ -201,6 +203,7 @@ def insert_command(
     sources = find_sources(files, allow_empty=allow_empty if sync else None)
     if id is not None:
         sources = _single_document(sources, id, file_limits, sees=_sees(setup))
+    check_models(setup)
     watched = _watched_paths(sources) if watch else []
     look = partial(file_stamps, watched, file_limits, sees=watch and _sees(setup))
     first_stamps = look()
@@ -220,7 +223,7 @@ def insert_command(
             with suppress(KeyboardInterrupt):  # the report names documents left pending by it
                 for change in changes:
                     _insert_changes(rag, change, watched if sync else None, file_limits)
-            return replace(output, notes=list(_report_notes(rag, report, "resume")))
+            return replace(output, notes=list(_report_notes(rag, report, rag.status(), "resume")))
         if not upgrade or report.stopped:
             return output
         return _joined_output(output, _upgraded(rag, setup, yes, max_tokens))
@@ -293,7 +296,8 @@ def _single_document(
     document = loaded[0] if len(loaded) == 1 else None
     if not isinstance(document, Document):
         raise click.UsageError(f"--id names one document, but {len(loaded)} were given")
-    return replace(document, id=id)
+    title = id if document.title == STDIN else document.title
+    return replace(document, id=id, title=title)
 
 
 @contextmanager
@@ -345,7 +349,7 @@ def retry_command(
     that questions found most often, then those with the most frequent names.
 
     The model is called only for missing results. Model and options are as in the last insert,
-    unless changed here.
+    unless changed here. More options: `lightrag-jsonl help models`, `help reading`, `help limits`.
     """
     with open_index(setup, index_options) as rag:
         if upgrade:
@@ -396,16 +400,17 @@ def _output(
     rag: LightRAG, report: InsertReport, display_if_empty: str, *, go_on: str = "resume"
 ) -> CommandOutput:
     has_changed = report.documents or report.unchanged or report.deleted
+    status = rag.status()
     return CommandOutput(
         value=report,
-        display=_summary(rag, report) if has_changed else display_if_empty,
+        display=_summary(rag, report, status) if has_changed else display_if_empty,
         status=INCOMPLETE if report.stopped else 0,
-        notes=list(_report_notes(rag, report, go_on)),
+        notes=list(_report_notes(rag, report, status, go_on)),
         failures=report.failures,
     )
 
 
-def _summary(rag: LightRAG, report: InsertReport) -> str:
+def _summary(rag: LightRAG, report: InsertReport, status: Status) -> str:
     """The results of a change in at most five lines: documents, contents, reader, losses, next steps."""
     extraction = report.extraction
     counts = {
@@ -430,22 +435,31 @@ def _summary(rag: LightRAG, report: InsertReport) -> str:
     lines = {
         "documents": ", ".join(documents),
         "index": ", ".join(contents),
-        "read by": _reader_words(rag, report),
+        "read by": _reader_words(rag, report, status),
         "losses": ", ".join(told_losses),
         "next": f'lightrag-jsonl query -w {folder} "…"',
     }
     return "\n".join([f"{name:<11}{text}" for name, text in lines.items() if text])
 
 
-def _reader_words(rag: LightRAG, report: InsertReport) -> str:
-    """The reader of the documents, and the cost."""
+def _reader_words(rag: LightRAG, report: InsertReport, status: Status) -> str:
+    """The reader of the documents, and the cost; "" where nothing was read."""
     client = rag.engine.client
+    if not (report.documents or report.usage.calls):
+        return ""
     if not client.has_model("extract"):
         return "language rules, without a model (lightrag-jsonl help models)"
-    return f"{client.model('extract').name}: {priced_words(rag, report.usage)}"
+    model = client.model("extract").name
+    if report.usage.calls:
+        return f"{model}: {priced_words(rag, report.usage)}"
+    if status.reading.read == "asked":
+        return f"language rules; {model} reads what questions find"
+    if report.chunks <= report.extraction.failed:
+        return ""
+    return f"{model}, from answers stored earlier"
 
 
-def _report_notes(rag: LightRAG, report: InsertReport, go_on: str) -> Iterator[str]:
+def _report_notes(rag: LightRAG, report: InsertReport, status: Status, go_on: str) -> Iterator[str]:
     """The losses of a change, and the commands to go on with."""
     folder = rag.working_dir
     yield from skipped_notes(report.skipped)
@@ -460,8 +474,13 @@ def _report_notes(rag: LightRAG, report: InsertReport, go_on: str) -> Iterator[s
         yield f"too long for the embedder, which read only the beginning: {chunks}"
     if report.stopped:
         yield f"{report.stopped}; continue with: lightrag-jsonl {go_on} -w {folder}"
-    elif pending := rag.status().documents.get("pending"):
+        return
+    if pending := status.documents.get("pending"):
         yield f"documents pending: {pending}; lightrag-jsonl resume -w {folder}"
+    if status.reading.read == "all" and status.reading.chunks_unread and status.llm != NO_MODEL:
+        chunks = counted(status.reading.chunks_unread, "chunks")
+        upgrade = f"lightrag-jsonl retry --upgrade -w {folder}"
+        yield f"read by language rules: {chunks}; to read them with {status.llm}: {upgrade}"
 
 
 def _difference_notes(difference: GraphDifference) -> Iterator[str]:

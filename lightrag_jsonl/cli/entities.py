@@ -2,7 +2,7 @@
 
 import getpass
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Final
 
 import click
@@ -21,7 +21,7 @@ from lightrag_jsonl.cli.options import (
 )
 from lightrag_jsonl.cli.output import agreed_cost, one_line, table, wrapped
 from lightrag_jsonl.core.claims import DatedClaim, claims_by_sentence
-from lightrag_jsonl.core.languages import STATING_NOTHING
+from lightrag_jsonl.core.languages import STATING_NOTHING, known_language
 from lightrag_jsonl.core.types import UNKNOWN_TYPE, Relation
 from lightrag_jsonl.curation.duplicates import groups
 from lightrag_jsonl.storage.store import read
@@ -157,7 +157,12 @@ def list_entities(
     """List the entities by name."""
     entities = rag.entities.list(search=search, type=entity_type, limit=limit + 1, offset=offset)
     notes = _notes_of_page(entities, limit, offset)
-    rows = table(entities[:limit], "name", "aliases", "type", "description")
+    type_word = "未知" if known_language(rag.engine.language) == "zh" else UNKNOWN_TYPE
+    named_entities = [
+        replace(entity, type=type_word) if entity.type == UNKNOWN_TYPE else entity
+        for entity in entities[:limit]
+    ]
+    rows = table(named_entities, "name", "aliases", "type", "description")
     return CommandOutput(entities[:limit], rows or "no entities", notes=notes)
 
 

@@ -44,7 +44,8 @@ def eval_command(
     chunks], "answer": …}. "dense" and "bm25" rank chunks by their vectors or words alone,
     without the graph. Figures are percentages, ± half of the 95% interval; the gain is over dense.
     With --answers a second table counts the verdicts on the statements of the answers: only a checker
-    (--check) calls one supported; a missing or an unsupported one is marked in the answer.
+    (--check, see `lightrag-jsonl help models`) calls one supported; a missing or an unsupported one is
+    marked in the answer.
 
     \b
     Examples:

@@ -201,7 +201,7 @@ def _emit_error(error: BaseException, as_json: bool) -> None:
         text = INTERRUPTION
     else:
         code = type(error).__name__
-        message = one_line(_output_fault(error) or str(error))
+        message = one_line(_words(error))
         text = f"Error: {message}"
     usage = error.usage if isinstance(error, LightRAGError) else FREE
     details: dict[str, object] = {"usage": usage} if usage.calls else {}
@@ -212,13 +212,19 @@ def _emit_error(error: BaseException, as_json: bool) -> None:
         emit(in_words(details), err=True)
 
 
-def _output_fault(error: BaseException) -> str:
-    """What is wrong with the place that the output goes to; "" for any other error."""
-    if isinstance(error, OSError) and error.errno in FULL and error.filename is None:
+def _words(error: BaseException) -> str:
+    """The message of an error; of the operating system, the file and the reason, without a number, and what to do if
+    the output has no room.
+    """
+    if not isinstance(error, OSError) or not error.strerror:
+        return str(error)
+    if error.filename:
+        return f"{error.filename}: {error.strerror}"
+    if error.errno in FULL:
         return (
             f"the output cannot be written ({error.strerror}): make room, or choose another place"
         )
-    return ""
+    return str(error)
 
 
 def _emit_json_error(code: str, message: str, details: Mapping[str, object] | None = None) -> None:

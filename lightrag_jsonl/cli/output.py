@@ -39,15 +39,21 @@ def emit(words: str | bytes, *, err: bool = False) -> None:
         click.echo(printable(words), err=err)
 
 
+class Unconfirmed(click.ClickException):
+    """A question was asked where nobody can answer; the usage of the command would not help."""
+
+    exit_code = 2
+
+
 def confirm(question: str) -> None:
-    """Ask a person to confirm; without a terminal, `UsageError` names the option for confirming."""
+    """Ask a person to confirm; without a terminal, `Unconfirmed` names the option for it."""
     try:
         is_agreed = click.confirm(question, err=True)
     except click.Abort:
         if sys.stdin.isatty():
             raise
         click.echo(err=True)  # the question ends without a line break
-        raise click.UsageError("nobody can answer here: confirm with --yes") from None
+        raise Unconfirmed("nobody can answer here: confirm with --yes") from None
     if not is_agreed:
         raise click.Abort
 

@@ -137,7 +137,8 @@ def query_command(rag: LightRAG, question: str, param: QueryParam, explain: bool
 
     Without a QUESTION, or with -, the question is read from stdin. The model is the model of the
     index, unless --llm names another; without a model, the answer is put together from sentences of
-    the texts. With several -w, the indexes are asked as one.
+    the texts. With several -w, the indexes are asked as one. More options, also --check:
+    `lightrag-jsonl help models`.
 
     \b
     Examples:

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -147,14 +148,16 @@ def serve_command(
     _check_server_packages()
 
     from lightrag_jsonl.server.app import create_app
-    from lightrag_jsonl.server.browser import run_server
+    from lightrag_jsonl.server.browser import check_port, run_server
     from lightrag_jsonl.server.indexes import MEGABYTE, Indexes, ServerLimits
     from lightrag_jsonl.server.security import Access
 
     access = Access(host=host, token=_token(token_file), hosts=hosts)
     addresses = (*indexes, *folders, *groups) or _default_addresses()
-    for address in addresses:
-        _make_index(address, setup)
+    new_addresses = [address for address in addresses if not has_index(address)]
+    _check_new_folders(new_addresses)
+    check_port(host, port)
+    _make_indexes(new_addresses, setup)
     limits = ServerLimits(
         upload=max_upload * MEGABYTE,
         questions=max_questions,
@@ -187,17 +190,20 @@ def _check_server_packages() -> None:
         raise ConfigError("the server is an extra: pip install '.[server]'") from error
 
 
-def _make_index(address: Address, setup: Setup) -> None:
-    """Make an index in a database, or in a new or an empty folder; `ConfigError` for a folder with other files."""
-    if has_index(address):
-        return
-    if isinstance(address, Path) and address.is_dir() and any(address.iterdir()):
-        raise ConfigError(
-            f"{address} has files, but no index. To read these files: lightrag-jsonl insert -w kb "
-            f"{address}; then: lightrag-jsonl serve kb"
-        )
-    open_index(replace(setup, working_dir=address), create=True).close()
-    emit(f"new index: {address}", err=True)
+def _check_new_folders(addresses: Sequence[Address]) -> None:
+    """Raise `ConfigError` for a folder with other files, where no index is made."""
+    for address in addresses:
+        if isinstance(address, Path) and address.is_dir() and any(address.iterdir()):
+            raise ConfigError(
+                f"{address} has files, but no index. To read these files: lightrag-jsonl insert -w kb "
+                f"{address}; then: lightrag-jsonl serve kb"
+            )
+
+
+def _make_indexes(addresses: Sequence[Address], setup: Setup) -> None:
+    for address in addresses:
+        open_index(replace(setup, working_dir=address), create=True).close()
+        emit(f"new index: {address}", err=True)
 
 
 def _has_screen() -> bool:

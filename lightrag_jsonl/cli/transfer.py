@@ -34,8 +34,9 @@ from lightrag_jsonl.export.graph_formats import GraphFormat
 from lightrag_jsonl.indexing.progress import progress_bars
 from lightrag_jsonl.providers.openai_batches import ProviderBatch
 from lightrag_jsonl.providers.settings import Setup
-from lightrag_jsonl.rag.opening import open_index
+from lightrag_jsonl.rag.opening import check_models, open_index
 from lightrag_jsonl.rag.settings import adopt_settings, recorded_settings
+from lightrag_jsonl.rag.splitting import check_addition
 from lightrag_jsonl.storage.opening import open_store
 from lightrag_jsonl.text.strings import counted
 from lightrag_jsonl.tools.batch import export_batch, import_batch
@@ -169,6 +170,7 @@ def run_batches(
     FILES, and nothing is submitted twice.
     """
     sources = find_sources(files) if files else []
+    check_models(setup)
     with open_index(setup, index_options, create=bool(files)) as rag:
         report = rag.run(
             run_batch,
@@ -272,6 +274,7 @@ def import_command(setup: Setup, folder: Path, restore_purged: bool) -> CommandO
     --embedder. Data without a counterpart is listed.
     """
     read_folder(folder)  # fails before an index is created
+    check_models(setup)
     create = recorded_settings(setup.working_dir) is None
     with open_index(setup, create=create) as rag:
         report = rag.run(import_index, folder, restore_purged=restore_purged)
@@ -327,15 +330,19 @@ def merge_command(
     Example:
       lightrag-jsonl merge part-1 part-2 -w all
     """
-    settings_by_index = {index: recorded_settings(as_address(index)) for index in indexes}
-    missing = [index for index, settings in settings_by_index.items() if settings is None]
+    addresses = [as_address(index) for index in dict.fromkeys(indexes)]
+    settings_by_index = {address: recorded_settings(address) for address in addresses}
+    missing = [str(address) for address, settings in settings_by_index.items() if settings is None]
     if missing:
         raise StorageError(f"no index in {', '.join(missing)}", path=missing[0])
     if recorded_settings(setup.working_dir) is None:
+        first, *further_addresses = addresses
+        with open_index(replace(setup, working_dir=first)) as rag:
+            rag.run(lambda loop_rag: check_addition(loop_rag.engine, further_addresses))
         with closing(open_store(setup.working_dir)) as store:
-            adopt_settings(store, settings_by_index[indexes[0]] or {})
+            adopt_settings(store, settings_by_index[first] or {})
     with open_index(setup) as rag:
-        report = rag.merge_from(*indexes, restore_purged=restore_purged)
+        report = rag.merge_from(*addresses, restore_purged=restore_purged)
         if summarize:
             return CommandOutput({"merged": report, "summaries": rag.admin.summarize()})
     notes: list[str] = []

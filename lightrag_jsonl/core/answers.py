@@ -507,21 +507,25 @@ def marked_lines(
     citations: Sequence[Citation],
     language: str = "en",
 ) -> Iterator[str]:
-    """The marked claims of an answer, each with its numbers, the reason and the differing words."""
+    """The marked claims of an answer, each with its numbers, the reason and the differing words; a question mark
+    where the reader has to compare.
+    """
     words = FIXED_WORDS[known_language(language)]
-    numbers: dict[tuple[str, str], dict[int, None]] = {}
-    sentences: dict[tuple[str, str], str] = {}
+    numbers: dict[tuple[str, str, str], dict[int, None]] = {}
+    sentences: dict[tuple[str, str, str], str] = {}
     for claim in claims:
         if claim.is_marked:
-            key = (_claim_quote(text, claim, words), _reason(claim, words))
+            sign = "?" if claim.verdict == "compare" else "!"
+            key = (sign, _claim_quote(text, claim, words), _reason(claim, words))
             numbers.setdefault(key, {})[claim.number] = None
             cited = [citations[place] for place in claim.citations]
             if claim.instead and cited:
                 sentences.setdefault(key, _differing_quote(cited[0], claim, words))
-    for (quote, reason), cited_numbers in numbers.items():
+    for key, cited_numbers in numbers.items():
+        sign, quote, reason = key
         marks = "".join(f"[{number}]" for number in sorted(cited_numbers))
-        line = words.marked_claim.format(marks, quote, reason)
-        sentence = sentences.get((quote, reason))
+        line = words.marked_claim.format(sign, marks, quote, reason)
+        sentence = sentences.get(key)
         yield line + (words.colon + sentence if sentence else "")
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from functools import lru_cache
+from pathlib import Path
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -10,11 +11,39 @@ from lightrag_jsonl.text.cjk import CJK, has_cjk, is_cjk
 from lightrag_jsonl.text.patterns import pattern_of
 
 Language: TypeAlias = Literal["en", "zh"]
+LANGUAGE_TAG = pattern_of(r"(en|zh)(?:-[a-z0-9]{1,8})*")  # RFC 5646
+LANGUAGES_BY_NAME: Mapping[str, Language] = {
+    "english": "en",
+    "英文": "en",
+    "英语": "en",
+    "英語": "en",
+    "chinese": "zh",
+    "cn": "zh",  # the country, and no other language
+    "mandarin": "zh",
+    "中文": "zh",
+    "汉语": "zh",
+    "漢語": "zh",
+    "简体中文": "zh",
+    "繁体中文": "zh",
+    "繁體中文": "zh",
+}
 
 
 def known_language(name: str) -> Language:
     """Chinese for zh, zh-CN, zh-Hant and the like, English for every other name."""
     return "zh" if name.casefold().startswith("zh") else "en"
+
+
+def usual_language(name: str, recorded: str = "") -> str:
+    """The code of Chinese or English for its tags (zh-CN, en_GB) and its usual names, as a user may write them; any
+    other name, that of a folder with prompts, and the name that an index has `recorded` stay.
+    """
+    if name == recorded or Path(name).is_dir():
+        return name
+    folded = name.strip().casefold().replace("_", "-")
+    if tag := LANGUAGE_TAG.fullmatch(folded):
+        return tag[1]
+    return LANGUAGES_BY_NAME.get(folded, name)
 
 
 _OTHER_WORD = pattern_of(rf"[^\W\d_{CJK}]+")
@@ -123,7 +152,7 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         brackets=" ({})",
         quote="“{}”",
         dash=" – ",
-        marked_claim="(!) {} {} – {}",
+        marked_claim="({}) {} {} – {}",
         compare="look yourself: {}",
         unsupported="the checker finds that the passage does not say so",
         nearest="nearest: {}",
@@ -178,7 +207,7 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         brackets="（{}）",
         quote="“{}”",
         dash=" —— ",
-        marked_claim="(!) {} {} —— {}",
+        marked_claim="({}) {} {} —— {}",
         compare="请自行核对：{}",
         unsupported="核查器认为原文没有这样说",
         nearest="最接近的原文：{}",
@@ -199,7 +228,7 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         conflict="关于“{}”，各来源说法不一：{} / {}",
         as_of="截至 {} 的情况：据图谱所知，当时不成立的内容已略去。",
         as_of_documents="截至 {} 的情况：日期更晚的文档不计；没有模型提供的记录，无从得知哪些内容当时已经失效。",
-        undated_sources="没有日期、可能晚于该时点的来源：{1} 份中的 {0} 份。",
+        undated_sources="检索到的来源共 {1} 份，其中 {0} 份没有日期，可能晚于该时点。",
         words_not_quoted="以上句子都没有出现问题中的这些词：{}。",
         since="{} 起",
         until="至 {} 止",

@@ -109,7 +109,7 @@ async def merge_indexes(
     with other parts, `ConfigError` for a document with two versions, or for contradicting merges
     of names.
     """
-    plan = await read(writer.store, partial(_plan_merge, writer, sources))
+    plan = await read(writer.store, partial(plan_merge, writer, sources))
     await write(writer.store, partial(_put_read_mode, sources))
     answers = 0
     for source in sources:
@@ -155,7 +155,8 @@ async def merge_indexes(
 # ── the plan, and its conflicts ─────────────────────────────────────────────────
 
 
-def _plan_merge(writer: IndexWriter, sources: Sequence[SourceIndex], view: StoreView) -> _MergePlan:
+def plan_merge(writer: IndexWriter, sources: Sequence[SourceIndex], view: StoreView) -> _MergePlan:
+    """What a merge into the index of a view would do; raises as `merge_indexes`."""
     location = writer.store.location
     plan = _MergePlan(view.aliases())
     versions = {document.id: (document.content, location) for document in view.documents()}

@@ -12,7 +12,7 @@ from lightrag_jsonl.curation.aliases import merged_aliases, plan_renaming, unmer
 from lightrag_jsonl.curation.consistency import check_derived, check_snapshots
 from lightrag_jsonl.curation.edits import Edit, edit_document
 from lightrag_jsonl.curation.homonyms import plan_rejoining, plan_separating
-from lightrag_jsonl.curation.index_merge import SourceIndex, merge_indexes
+from lightrag_jsonl.curation.index_merge import SourceIndex, merge_indexes, plan_merge
 from lightrag_jsonl.indexing.commits import IndexWriter, plan_documents
 from lightrag_jsonl.indexing.merging import GraphKey, IndexChange
 from lightrag_jsonl.indexing.progress import ProgressCallback
@@ -94,6 +94,18 @@ class CurationPipeline:
             ]
             async with self._writer.exclusive():
                 return await merge_indexes(self._writer, sources, progress, touched)
+
+    async def check_merge(self, stores: Iterable[Store]) -> None:
+        """Raise as `merge_indexes` if other indexes contradict this one, or each other; nothing is written.
+
+        What was purged here is compared, too, as for a merge of all of them into a new index.
+        """
+        with ExitStack() as stack:
+            sources = [
+                SourceIndex(store.location, stack.enter_context(store.view()), restores=True)
+                for store in stores
+            ]
+            await read(self._writer.store, partial(plan_merge, self._writer, sources))
 
     async def check(self, *, full: bool = False) -> list[str]:
         """The problems of the stored data, in words.

@@ -241,11 +241,8 @@ class ServerConnection:
             self._loop = loop
         return self._client
 
-    def _new_client(self) -> "openai.AsyncOpenAI":
-        import openai
-
-        from lightrag_jsonl.providers.patient_client import PatientClient
-
+    def key(self) -> str:
+        """The key for requests, any text for a server without keys; `ConfigError` if a key is missing."""
         key = self.api_key or ("no-key" if gets_no_key(self.url) else _from_environment(KEY))
         if not key:
             raise ConfigError(
@@ -253,6 +250,14 @@ class ServerConnection:
                 "with --base-url or LIGHTRAG_JSONL_BASE_URL (in Python api_key= and base_url=); "
                 'without a model: --llm none (in Python llm="none")'
             )
+        return key
+
+    def _new_client(self) -> "openai.AsyncOpenAI":
+        import openai
+
+        from lightrag_jsonl.providers.patient_client import PatientClient
+
+        key = self.key()
         proxy = proxy_for(self.url)
         organization, project = [_from_environment(name) or None for name in ACCOUNT]
         try:
@@ -318,11 +323,13 @@ class ServerConnection:
 
     @contextmanager
     def failures(self) -> Iterator[None]:
-        """Turn the error of a request into an `LLMError` with advice and without a key."""
+        """Turn the error of a request into an `LLMError` with advice and without a key; `ConfigError` passes."""
         import openai
 
         try:
             yield
+        except ConfigError:  # a ValueError, too, which means that an answer cannot be read
+            raise
         except openai.APIStatusError as error:
             raise self._explained(error) from None  # some servers repeat the key that they got
         except (openai.OpenAIError, ValueError, TimeoutError) as error:

@@ -30,7 +30,7 @@ class HTTPReranker:
     - `batch_size`: the most texts of one request; a refused batch is halved.
     - `timeout`, `max_retries`, `max_answer_bytes`, `extra_body`, `extra_headers`: as of `OpenAILLM`.
 
-    Raises `LLMError`, or `ConfigError` for a wrong address.
+    Raises `LLMError`, or `ConfigError` for a wrong address or a missing key.
     """
 
     def __init__(

@@ -119,6 +119,9 @@ class MissingModel:
         self.dim = dim
         self._error = error
 
+    def check_key(self) -> None:
+        raise self._error
+
     async def complete(self, *messages: object, **settings: object) -> Completion:
         raise self._error
 

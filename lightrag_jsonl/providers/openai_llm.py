@@ -131,6 +131,10 @@ class OpenAILLM:
         """The address of the server."""
         return self._connection.url
 
+    def check_key(self) -> None:
+        """Raise `ConfigError` if the server needs a key, and there is none."""
+        self._connection.key()
+
     def share_silence(self, silences: dict[str, ServerSilence]) -> None:
         """Share the clock of silence with other models at the same server."""
         self._connection.share_silence(silences)

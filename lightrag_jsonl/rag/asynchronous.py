@@ -272,6 +272,7 @@ class AsyncLightRAG:
         if upgrade:
             if self.engine.reads_by_rules:
                 raise ConfigError("an upgrade needs a model: none was given")
+            await self.engine.check_new_models()
             await self.engine.record_models()
         return await self.engine.indexing.retry(
             upgrade=upgrade, max_tokens=max_tokens, progress=progress

@@ -41,6 +41,7 @@ from lightrag_jsonl.providers.model_names import name_of
 from lightrag_jsonl.providers.sentence_transformers import EntailmentChecker
 from lightrag_jsonl.providers.settings import RECORDED, RECORDED_TASKS
 from lightrag_jsonl.rag.same_embedder import SameEmbedder
+from lightrag_jsonl.rag.settings import check_new_models
 from lightrag_jsonl.readers.limits import FileLimits
 from lightrag_jsonl.retrieval.answer_cache import AnswerCache
 from lightrag_jsonl.retrieval.answer_writer import AnswerWriter
@@ -515,6 +516,15 @@ class Engine:
         for task, key in RECORDED_TASKS.items():
             settings[key] = name_of(self.models[task]) if task in self.models else ""
         return settings
+
+    async def check_new_models(self) -> None:
+        """Raise `ConfigError` for a model that is new to the index and cannot be asked, before documents are
+        stored for it. A user's own extractor may need no model.
+        """
+        has_own_extractor = self.extractor is not None and not self.reads_by_rules
+        if not has_own_extractor:
+            recorded = await read(self.store, lambda view: view.settings())
+            check_new_models(self.llm, self.models, recorded)
 
     async def record_models(self, *, overwrite: bool = True) -> None:
         """Record the names of models and embedder; without `overwrite`, recorded names stay."""

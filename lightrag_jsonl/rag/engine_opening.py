@@ -9,6 +9,7 @@ from typing import Any
 
 from lightrag_jsonl.core.address import Address, AddressArgument, as_address
 from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.languages import usual_language
 from lightrag_jsonl.core.options import IndexOptions
 from lightrag_jsonl.core.protocols import (
     LLM,
@@ -76,7 +77,7 @@ def open_engine(
     setup = Setup(as_address(working_dir))
     recorded = recorded_settings(setup.working_dir) or {}
     options = IndexOptions.from_mapping(recorded_options(recorded) if options is None else options)
-    chosen_language = language or recorded.get("language", "en")
+    chosen_language = _chosen_language(language, recorded.get("language", "en"))
     chosen_llm, task_models, chosen_embedder = _models(llm, models, embedder, recorded, setup)
     rules = RulesInPlaceOfModel.of(chosen_language, options, chosen_embedder)
     has_model = {task: task_models.get(task, chosen_llm) is not None for task in MODEL_TASKS}
@@ -110,6 +111,10 @@ def open_engine(
     )
     _record_first_settings(engine, recorded, is_language_given=language is not None)
     return engine
+
+
+def _chosen_language(language: str | None, recorded: str) -> str:
+    return usual_language(language or recorded, recorded)
 
 
 def _models(

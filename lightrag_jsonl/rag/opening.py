@@ -9,7 +9,10 @@ from typing import Any
 
 from lightrag_jsonl.core.address import Address
 from lightrag_jsonl.core.errors import StorageError
+from lightrag_jsonl.core.languages import usual_language
 from lightrag_jsonl.core.options import IndexOptions
+from lightrag_jsonl.core.protocols import LLM
+from lightrag_jsonl.core.types import ModelTask
 from lightrag_jsonl.providers.addresses import forget_addresses, remember_addresses
 from lightrag_jsonl.providers.model_names import NO_MODEL, make_llm, make_reranker
 from lightrag_jsonl.providers.settings import (
@@ -26,6 +29,7 @@ from lightrag_jsonl.rag.asynchronous import AsyncLightRAG
 from lightrag_jsonl.rag.blocking import LightRAG
 from lightrag_jsonl.rag.settings import (
     OPTIONS,
+    check_new_models,
     choose_embedder,
     recorded_options,
     recorded_settings,
@@ -43,6 +47,9 @@ def index_arguments(
     """
     folder = setup.working_dir
     recorded = recorded_settings(folder)
+    if not create and isinstance(folder, Path) and folder.is_file():
+        insert = f"lightrag-jsonl insert -w kb {shlex.quote(str(folder))}"
+        raise StorageError(f"{folder} is a file, not the folder of an index; {insert} reads it")
     if recorded is None and not create:
         advice = f"make one with: lightrag-jsonl insert -w {shlex.quote(str(folder))} FILES"
         raise StorageError(f"no index in {folder}; {advice}", path=str(folder))
@@ -92,6 +99,17 @@ def open_index(
     return rag
 
 
+def check_models(setup: Setup) -> None:
+    """Raise `ConfigError` for a model without a key that the index would record, before there is an index."""
+    recorded = recorded_settings(setup.working_dir) or {}
+    complete_setup = completed(setup, recorded)
+    models: dict[ModelTask, LLM | None] = {}
+    for task, name in complete_setup.models.items():
+        models[task] = make_llm(name, complete_setup, task)
+    llm = make_llm(str(complete_setup.llm), complete_setup)
+    check_new_models(llm, models, recorded)
+
+
 def open_async(
     address: Address,
     setup: Setup | None = None,
@@ -119,7 +137,7 @@ def completed(setup: Setup, recorded: Mapping[str, str] | None) -> Setup:
         llm=llm or NO_MODEL,
         models=models,
         embedder=embedder or "hash",
-        language=language or "en",
+        language=usual_language(language or "en", (recorded or {}).get("language", "")),
         prompts=Path(prompts).resolve() if prompts else None,
     )
 

@@ -11,8 +11,14 @@ from lightrag_jsonl.core.protocols import LLM, Embedder, Tokenizer, VisionLLM
 from lightrag_jsonl.core.tokens import tokenizer_for
 from lightrag_jsonl.core.types import MODEL_TASKS, ModelTask
 from lightrag_jsonl.core.user_code import CheckedTokenizer
-from lightrag_jsonl.providers import as_embedder, as_llm
-from lightrag_jsonl.providers.model_names import NO_MODEL, make_embedder, make_llm
+from lightrag_jsonl.providers import OpenAILLM, as_embedder, as_llm
+from lightrag_jsonl.providers.model_names import (
+    NO_MODEL,
+    MissingModel,
+    make_embedder,
+    make_llm,
+    name_of,
+)
 from lightrag_jsonl.providers.settings import RECORDED, RECORDED_TASKS, Setup
 from lightrag_jsonl.storage.opening import has_index, open_store
 from lightrag_jsonl.storage.status import QUESTIONS_READ
@@ -73,6 +79,21 @@ def check_settings(store: Store, expected: Mapping[str, str], address: Address) 
             f"open it with that {name}, or {alternative}",
             path=store.location,
         )
+
+
+def check_new_models(
+    llm: LLM | None, models: Mapping[ModelTask, LLM | None], recorded: Mapping[str, str]
+) -> None:
+    """Raise `ConfigError` for a model that an index would record, and that cannot be asked: one without a key
+    would fail every later question.
+    """
+    models_by_setting = {RECORDED["llm"]: llm}
+    for task, task_model in models.items():
+        models_by_setting[RECORDED_TASKS[task]] = task_model
+    for setting, model in models_by_setting.items():
+        is_new = not is_built(recorded) or recorded.get(setting) != name_of(model)
+        if is_new and isinstance(model, OpenAILLM | MissingModel):
+            model.check_key()
 
 
 def choose_llm(

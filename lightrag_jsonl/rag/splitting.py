@@ -1,7 +1,7 @@
 """Merges other indexes into one, and splits an index in two."""
 
-from collections.abc import Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 
 from lightrag_jsonl.core.address import Address
 from lightrag_jsonl.core.errors import NotFoundError
@@ -20,12 +20,24 @@ async def add_indexes(
     engine: Engine, addresses: Sequence[Address], *, restore_purged: bool, progress: ShowProgress
 ) -> MergeReport:
     """Add the documents of the indexes at some addresses."""
-    with ExitStack() as open_stores:
+    with _open_stores(addresses) as stores:
+        return await _join(engine, stores, restore_purged=restore_purged, progress=progress)
+
+
+async def check_addition(engine: Engine, addresses: Sequence[Address]) -> None:
+    """Raise as `add_indexes` if the indexes at some addresses do not fit that of the engine, or each other."""
+    with _open_stores(addresses) as stores:
+        await engine.curation.check_merge(stores)
+
+
+@contextmanager
+def _open_stores(addresses: Sequence[Address]) -> Iterator[list[Store]]:
+    with ExitStack() as stack:
         stores: list[Store] = []
         for address in addresses:
             store = open_store(address, create=False)
-            stores.append(open_stores.enter_context(closing(store)))
-        return await _join(engine, stores, restore_purged=restore_purged, progress=progress)
+            stores.append(stack.enter_context(closing(store)))
+        yield stores
 
 
 async def split_index(

@@ -96,7 +96,7 @@ FILE_FORMATS = (
     FileFormat(("XML", "XML"), (".xml",), read_xml),
     FileFormat(("OpenDocument text", "OpenDocument 文本"), (".odt", ".ott"), read_odt),
     FileFormat(("OpenDocument sheets", "OpenDocument 表格"), (".ods", ".ots"), read_ods),
-    FileFormat(("OpenDocument slides", "OpenDocument 演示"), (".odp", ".otp"), read_odp),
+    FileFormat(("OpenDocument slides", "OpenDocument 演示文稿"), (".odp", ".otp"), read_odp),
     FileFormat(("RTF", "RTF"), (".rtf",), read_rtf),
     FileFormat(("MHTML", "MHTML"), (".mht", ".mhtml"), read_web_archive),
     FileFormat(("FictionBook", "FictionBook"), (".fb2",), read_fiction_book),

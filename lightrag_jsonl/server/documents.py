@@ -88,10 +88,12 @@ class TextBody(Struct):
 
 
 async def list_documents(call: Call) -> ListPart[DocumentStatus]:
-    """The documents with states and failures."""
+    """The documents with states and failures; a file that could not be read has failed."""
     params: DocumentParams = call.params
+    failed_jobs = await call.index.jobs.failed()
     find = partial(
         find_documents,
+        failed_jobs=failed_jobs,
         text=params.q,
         state=params.state,
         limit=params.limit,

@@ -185,6 +185,16 @@ class JobQueue:
         """The number of jobs in each state."""
         return await read(self._store, lambda view: view.job_states())
 
+    async def failed(self) -> dict[str, str]:
+        """The reasons of failed jobs, by id."""
+
+        def find(view: StoreView) -> list[StoredJob]:
+            has_failed = view.job_states().get("failed", 0)
+            return view.newest_jobs() if has_failed else []
+
+        rows = await read(self._store, find)
+        return {row.id: self._job(row).error for row in rows if row.state == "failed"}
+
     async def get(self, id: str) -> Job:
         """The job with an id; `NotFoundError` for an unknown id."""
         row = await read(self._store, lambda view: view.job(id))

@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 from starlette.exceptions import HTTPException
 
 from lightrag_jsonl.core.errors import ConfigError, LLMError
-from lightrag_jsonl.core.languages import Language
+from lightrag_jsonl.core.languages import Language, usual_language
 from lightrag_jsonl.core.modes import DEFAULT_MODE, MODES, Mode
 from lightrag_jsonl.core.protocols import LLM
 from lightrag_jsonl.core.types import Message
@@ -101,6 +101,7 @@ async def change_settings(call: Call) -> SettingsBody:
 async def _set_language(call: Call, language: str) -> None:
     engine = call.index.rag.engine
     recorded = await read(engine.store, lambda view: view.settings())
+    language = usual_language(language, engine.language)
     if engine.language == language:
         return
     if is_built(recorded):

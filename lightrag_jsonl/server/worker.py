@@ -199,6 +199,7 @@ async def _insert_waiting(
     rag: AsyncLightRAG, job: Job, progress: Callable[[Progress], None]
 ) -> dict[str, Any]:
     """Index the waiting documents of a job; `stopped` is the reason for documents left waiting."""
+    await rag.engine.check_new_models()
     await rag.engine.record_models()
     report = await rag.engine.indexing.resume(job=job.id, progress=progress)
     values = dict(msgspec.to_builtins(report, enc_hook=str))

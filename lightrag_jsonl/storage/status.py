@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import PurePath
 from threading import Lock
+from types import MappingProxyType
 from typing import NamedTuple
 
 from lightrag_jsonl.core.answers import Context
@@ -25,6 +26,7 @@ READ = (
     "read"  # the setting that says when a model reads chunks: "all" at an insert, or when "asked"
 )
 QUESTIONS_READ = "read.questions"  # the setting with the number of questions that had chunks read
+NO_JOBS: Mapping[str, str] = MappingProxyType({})
 READING_RATE = 3.6  # tokens of calls for each token of a text: 4,300 for a chunk of 1,200 tokens
 NOT_EMBEDDED = "{} is found by words and by the graph only: {}"
 REFUSED = "the embedder refused it"
@@ -237,37 +239,50 @@ def _failures_by_document(view: StoreView) -> dict[str, list[Failure]]:
 
 
 def document_statuses(
-    view: StoreView, limit: int | None = None, offset: int = 0
+    view: StoreView,
+    limit: int | None = None,
+    offset: int = 0,
+    failed_jobs: Mapping[str, str] = NO_JOBS,
 ) -> tuple[DocumentStatus, ...]:
-    """A page of the documents, first the visible, then the waiting ones."""
+    """A page of the documents, first the visible, then the waiting ones.
+
+    `failed_jobs` has the reasons of failed jobs by id: what they brought waits, and has failed.
+    """
     visible = view.documents(limit=limit, offset=offset)
     statuses = _visible_statuses(view, visible)
     if limit is None or len(statuses) < limit:
         counts = view.counts().documents
         first = max(0, offset - (sum(counts.values()) - counts.get("pending", 0)))
         end = None if limit is None else first + limit - len(statuses)
-        statuses += map(_waiting_status, view.pending(view.new_pending_ids()[first:end]))
+        for pending in view.pending(view.new_pending_ids()[first:end]):
+            statuses.append(_waiting_status(pending, failed_jobs))
     return tuple(statuses)
 
 
 def document_status(view: StoreView, id: str) -> DocumentStatus | None:
     """The document with an id, visible or waiting; None if there is none."""
     visible = _visible_statuses(view, view.documents([id]))
-    waiting = map(_waiting_status, () if visible else view.pending([id]))
+    waiting = [_waiting_status(pending) for pending in (() if visible else view.pending([id]))]
     return next(iter([*visible, *waiting]), None)
 
 
 def find_documents(
-    view: StoreView, text: str, state: str, *, limit: int, offset: int = 0
+    view: StoreView,
+    text: str,
+    state: str,
+    *,
+    limit: int,
+    offset: int = 0,
+    failed_jobs: Mapping[str, str] = NO_JOBS,
 ) -> tuple[int, tuple[DocumentStatus, ...]]:
     """The number of documents in a state (any for "") with a text in id, title or source, and a page
-    of them.
+    of them; `failed_jobs` as for `document_statuses`.
     """
     if not (text or state):
         total = view.counts().documents
         count = sum(total.values()) - total.get("pending", 0) + len(view.new_pending_ids())
-        return count, document_statuses(view, limit, offset)
-    labels = [*_visible_labels(view), *_waiting_labels(view)]
+        return count, document_statuses(view, limit, offset, failed_jobs)
+    labels = [*_visible_labels(view), *_waiting_labels(view, failed_jobs)]
     folded = text.casefold()
     ids = [
         label.id
@@ -280,7 +295,7 @@ def find_documents(
     page = ids[offset : offset + limit]
     visible = _visible_statuses(view, view.documents(page))
     waiting_ids = set(page) - {status.id for status in visible}
-    waiting = map(_waiting_status, view.pending(waiting_ids))
+    waiting = [_waiting_status(pending, failed_jobs) for pending in view.pending(waiting_ids)]
     return len(ids), (*visible, *waiting)
 
 
@@ -295,14 +310,14 @@ def _visible_labels(view: StoreView) -> Iterator[DocumentLabel]:
         yield label._replace(title=titles_by_id[label.id], state=state)
 
 
-def _waiting_labels(view: StoreView) -> Iterator[DocumentLabel]:
+def _waiting_labels(view: StoreView, failed_jobs: Mapping[str, str]) -> Iterator[DocumentLabel]:
     for pending in view.pending(view.new_pending_ids()):
         document = pending.document
         yield DocumentLabel(
             id=pending.name,
             title=document.title,
             source=document.source,
-            state="pending",
+            state="failed" if pending.job in failed_jobs else "pending",
         )
 
 
@@ -353,16 +368,21 @@ def _visible_status(
     )
 
 
-def _waiting_status(pending: PendingDocument) -> DocumentStatus:
+def _waiting_status(
+    pending: PendingDocument, failed_jobs: Mapping[str, str] = NO_JOBS
+) -> DocumentStatus:
     document = pending.document
+    has_failed = pending.job in failed_jobs
+    reason = failed_jobs.get(pending.job or "", "")
     return DocumentStatus(
         id=pending.name,
         title=document.title,
         source=document.source,
         date=document.date,
-        state="pending",
+        state="failed" if has_failed else "pending",
         chunks=0,
         characters=len(document.text),
         created_at=datetime.fromtimestamp(pending.created_at, UTC),
+        failures=(Failure(pending.name, None, reason),) if has_failed else (),
         metadata=document.metadata,
     )

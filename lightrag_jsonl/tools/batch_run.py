@@ -9,7 +9,7 @@ from pathlib import Path
 from lightrag_jsonl.core.errors import ConfigError, LLMError
 from lightrag_jsonl.core.index_reports import InsertReport, SkippedFile
 from lightrag_jsonl.core.protocols import LLM
-from lightrag_jsonl.core.types import Failure
+from lightrag_jsonl.core.types import Failure, ModelTask
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.indexing.loading import Given
 from lightrag_jsonl.providers import OpenAILLM
@@ -56,8 +56,10 @@ async def run_batch(
     A run that is interrupted goes on when started again, and submits nothing twice: documents wait in
     the index, and a batch with the same requests is found at the provider. Requests that fail are
     submitted once more; after a round without any answer the run ends. `show` is called with each
-    state of a batch. `ConfigError` for a model without a batch API.
+    state of a batch. `ConfigError` for a model without a batch API or a key; no document is stored then.
     """
+    if documents:
+        _batch_model(rag, "extract").check_key()
     first = True
     exports: list[BatchExport] = []
     imports: list[BatchImport] = []
@@ -92,13 +94,18 @@ async def run_batch(
 
 def _batch_service(rag: AsyncLightRAG, export: BatchExport) -> OpenAIBatches:
     """The batches of the provider of a round's model."""
-    llm: LLM = rag.engine.client.model("summarize" if export.round == "summaries" else "extract")
+    return _batch_model(rag, "summarize" if export.round == "summaries" else "extract").batch_api
+
+
+def _batch_model(rag: AsyncLightRAG, task: ModelTask) -> OpenAILLM:
+    """The model for a task; `ConfigError` for one without a batch API."""
+    llm: LLM = rag.engine.client.model(task)
     if not isinstance(llm, OpenAILLM):
         raise ConfigError(
             f"{llm.name} has no batch API: use an OpenAILLM (--llm NAME), or `batch export` and "
             "`batch import` with files"
         )
-    return llm.batch_api
+    return llm
 
 
 async def _finished_batch(

@@ -101,8 +101,25 @@ def test_missing_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     found = run_json("doctor", "notes", "nowhere.md", status=1)["problems"]
     assert any("2 .pdf files without the packages" in text and "[files]" in text for text in found)
     assert any("unpack" in text for text in found) and any(".docx" in text for text in found)
-    assert any("nowhere.md does not exist" in text for text in found) and len(found) == 4
+    assert any("no such file: nowhere.md" in text for text in found) and len(found) == 4
     assert run("doctor", "notes/a.txt").exit_code == 0
+
+
+def test_files_that_an_insert_could_not_read(tmp_path: Path) -> None:
+    """Each is named with the reason that an insert gives; what an insert skips is no problem."""
+    folder = tmp_path / "reports"
+    folder.mkdir()
+    (folder / "good.md").write_text("馆长林梅 wrote １２ reports 📚.", encoding="utf-8")
+    (folder / "empty.md").touch()
+    (folder / "broken.pdf").write_bytes(b"%PDF-1.7 and no more")
+    (folder / "broken.docx").write_bytes(b"PK and no more")
+    problems = run_json("doctor", folder, status=1)["problems"]
+    failures = run_json("insert", folder, status=3)["failures"]
+    assert problems == [failure["reason"] for failure in failures]
+    assert len(problems) == 2
+    (problem_of_file,) = run_json("doctor", folder / "empty.md", status=1)["problems"]
+    assert problem_of_file == f"{folder / 'empty.md'} is empty"
+    assert run("doctor", folder / "good.md").exit_code == 0
 
 
 def test_a_full_disk(monkeypatch: pytest.MonkeyPatch) -> None:

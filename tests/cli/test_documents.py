@@ -166,6 +166,52 @@ def test_a_model_reads_and_its_name_is_remembered(texts: Path, tmp_path: Path) -
         assert server.bodies[-1]["model"] == "m"
 
 
+@pytest.mark.parametrize("options", [(), ("--read", "asked"), ("--llm-for", "answer=m2")])
+def test_a_model_without_a_key_is_not_remembered(
+    kb: Path, texts: Path, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    """An insert with such a model changes no index, makes none, and says what to do; questions are answered
+    as before.
+    """
+    before = recorded(kb)
+    for folder in (kb, tmp_path / "new"):
+        result = run("insert", "-w", folder, "--llm", "m", *options, texts / "a.txt")
+        assert result.exit_code == 1, result.output
+        assert "no API key for api.openai.com: export OPENAI_API_KEY" in result.stderr
+    assert recorded(kb) == before
+    assert not (tmp_path / "new").exists()
+    assert run("query", "-w", kb, "Who was born in Warsaw?").exit_code == 0
+
+
+def test_texts_read_by_rules_are_not_said_to_be_read_by_a_model(
+    texts: Path, tmp_path: Path
+) -> None:
+    """Where no call was made, no model is named as the reader, and the way to have it read is told."""
+    server = ("--llm", "m", "--base-url", "http://127.0.0.1:9/v1")
+    kb = tmp_path / "kb"
+    run("insert", "-w", kb, texts)
+    again = run("insert", "-w", kb, *server, texts)
+    assert again.exit_code == 0, again.output
+    assert "2 known already" in again.stdout and "read by" not in again.stdout
+    assert f"read them with m: lightrag-jsonl retry --upgrade -w {kb}" in again.stderr
+    when_asked = run("insert", "-w", tmp_path / "asked", *server, "--read", "asked", texts)
+    assert "read by    language rules; m reads what questions find" in when_asked.stdout
+    assert "retry --upgrade" not in when_asked.stderr
+
+
+@pytest.mark.slow
+def test_stored_answers_are_named_as_such(texts: Path, tmp_path: Path) -> None:
+    """A text that is deleted and inserted again is read from the answers of the first time."""
+    kb = tmp_path / "kb"
+    file = texts / "a.txt"
+    with ScriptedServer(respond=lambda request: chat_reply(ANSWER)) as server:
+        insert = ("insert", "-w", kb, "--llm", "m", "--base-url", server.base_url, file)
+        run(*insert)
+        run("delete", "-w", kb, file)
+        again = run(*insert)
+    assert "read by    m, from answers stored earlier" in again.stdout
+
+
 @pytest.mark.slow
 def test_defaults_of_the_user(texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Folder and language come from the config file or the environment; an index keeps its language."""
@@ -271,3 +317,51 @@ def test_a_synchronized_folder_names_what_is_new_in_one_line(texts: Path, tmp_pa
     assert "Marie Curie" not in result.stdout
     assert len([line for line in result.stderr.splitlines() if line.startswith("new: ")]) == 1
     assert "Marie Curie" in report["difference"]["new_entities"]
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        *[(name, "zh") for name in ("chinese", "cn", "zh-CN", "zh_Hant", "中文")],
+        *[(name, "en") for name in ("English", "en-GB", "英文")],
+        ("French", "French"),
+    ],
+)
+def test_usual_names_of_both_languages_are_known(
+    texts: Path, tmp_path: Path, name: str, code: str
+) -> None:
+    """On the command line and in Python, when an index is made and opened again; others stay as they are."""
+    assert run("insert", "-w", tmp_path / "kb", "-l", name, texts / "b.md").exit_code == 0
+    assert run_json("status", "-w", tmp_path / "kb")["language"] == code
+    with LightRAG(tmp_path / "kb", language=name) as rag:
+        assert rag.status().language == code
+    with LightRAG(tmp_path / "python", language=name) as rag:
+        assert rag.engine.language == code
+
+
+def test_errors_name_the_file_and_what_to_do(kb: Path, texts: Path, tmp_path: Path) -> None:
+    """A folder that is not there has no number of an error, and a file is no index."""
+    target = tmp_path / "nowhere" / "g.json"
+    exported = run("export", "-w", kb, target)
+    assert exported.stderr == f"Error: {target}: No such file or directory\n"
+    file = texts / "a.txt"
+    asked = run("query", "-w", file, "Who?")
+    assert f"{file} is a file, not the folder of an index" in asked.stderr
+    assert f"insert -w kb {file}" in asked.stderr
+
+
+def test_a_text_from_stdin_is_cited_by_its_id(tmp_path: Path) -> None:
+    """With --id; without it, as stdin."""
+    run("insert", "-w", tmp_path / "kb", "--id", "馆长的信", "-", stdin=ENGLISH)
+    answer = run("query", "-w", tmp_path / "kb", "Who was born in Warsaw?")
+    assert "[1] 馆长的信" in answer.stdout and "stdin" not in answer.stdout
+
+
+def test_an_unknown_type_is_said_in_the_language_of_the_index(texts: Path, tmp_path: Path) -> None:
+    """For people; for programs it stays the same word."""
+    run("insert", "-w", tmp_path / "kb", "-l", "zh", texts / "a.txt")
+    listed = run("entities", "list", "-w", tmp_path / "kb").stdout
+    assert "未知" in listed and "unknown" not in listed
+    assert "unknown" in {
+        entity["type"] for entity in run_json("entities", "list", "-w", tmp_path / "kb")
+    }

@@ -70,6 +70,8 @@ def test_a_price_that_is_known_is_named_in_money(texts: Path, tmp_path: Path) ->
         model = ("--llm", "gpt-4o-mini", "--base-url", server.base_url)
         asked = run("retry", "-w", kb, "--upgrade", *model)
         assert asked.exit_code == 2 and not server.requests
+        assert asked.stderr.endswith("Error: nobody can answer here: confirm with --yes\n")
+        assert "Usage" not in asked.stderr
         assert re.search(r"upgrade 1 chunk, .* \d\.\d{4} USD\? \[y/N\]: \n", asked.stderr)
         assert run("retry", "-w", kb, "--upgrade", "--yes", *model).exit_code == 0
     assert re.search(r"spent on extraction: \d\.\d{4} USD", run("status", "-w", kb).stderr)

@@ -296,3 +296,15 @@ def test_a_question_that_nobody_can_answer_names_its_option(tmp_path: Path) -> N
     assert done.exit_code == 2 and "--yes" in done.stderr
     assert run("rollback", "-w", tmp_path, "one", stdin="n\n").exit_code == 1
     assert run("rollback", "-w", tmp_path, "one", stdin="y\n").exit_code == 0
+
+
+@pytest.mark.parametrize("command", ["reembed", "retry", "query", "eval", "doctor", "insert"])
+def test_options_that_a_help_names_are_explained(command: str) -> None:
+    """In its own list, or in that of a topic that it points to."""
+    page = run(command, "--help").stdout
+    explained = set(re.findall(r"^ +(?:-\w, )?(--[\w-]+)", page, re.MULTILINE))
+    for topic in re.findall(r"help\s+(models|reading|limits)\b", page):
+        topic_page = run("help", topic).stdout
+        explained |= set(re.findall(r"^ +(?:-\w, )?(--[\w-]+)", topic_page, re.MULTILINE))
+    description, _ = page.split("\nOptions:")
+    assert set(re.findall(r"(?<![\w-])--[a-z-]+", description)) <= explained

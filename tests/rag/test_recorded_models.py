@@ -64,6 +64,16 @@ def test_a_model_that_cannot_be_made_is_never_replaced_by_quotes(server: Scripte
         rag.query(QUESTION, mode="naive")
 
 
+def test_an_upgrade_without_a_key_records_no_model() -> None:
+    """Questions are answered as before, by rules."""
+    with LightRAG("kb") as rag:
+        rag.insert(TEXT)
+    with LightRAG("kb", llm="m") as rag, pytest.raises(ConfigError, match="no API key"):
+        rag.retry(upgrade=True)
+    with LightRAG("kb") as rag:
+        assert "radium" in rag.query(QUESTION, mode="naive").text
+
+
 def test_later_sources_win(user: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The user's file, the folder's, the environment, arguments; and a wrong file is named. A file in
     the index folder is never read.

@@ -582,6 +582,31 @@ def test_a_failed_job_is_tried_again_on_the_page(
     page.wait("#documents .rows .warn", "bad.pdf")
 
 
+def test_files_that_could_not_be_read_are_named_on_the_first_screen(
+    server: Running, page: Page, tmp_path: Path
+) -> None:
+    """With the reasons; the table of documents says that they have failed, also where it is asked for these."""
+    page.open(server, "documents")
+    page.wait("#documents tbody a", "Curie")
+    for name in ("报告.pdf", "empty.md", "data.bin"):
+        content = b"" if name == "empty.md" else bytes(range(256))
+        (tmp_path / name).write_bytes(content)
+        page.driver.find_element(By.CSS_SELECTOR, "input[type=file]").send_keys(
+            str(tmp_path / name)
+        )
+        page.wait("#documents tbody tr:has(.badge.failed)", name)
+    page.wait("#documents select option", "failed").click()
+    page.gone("#documents .badge.done")
+    page.wait("#documents tbody tr:has(.badge.failed)", "data.bin")
+    failed = server.get("/indexes/kb/documents?state=failed")
+    reasons = {document["source"]: document["failures"] for document in failed["items"]}
+    for name in ("报告.pdf", "empty.md", "data.bin"):  # other tests use this server, too
+        assert name in reasons[name][0]["reason"]
+    page.wait("nav a", "Ask").click()
+    page.wait("#ask details.warn summary", "Files that could not be read (").click()
+    page.wait("#ask details.warn li", "empty.md is empty")
+
+
 def test_a_retry_is_offered_where_something_failed(kb: Path, page: Page) -> None:
     """And no longer once it is done."""
     with LightRAG(kb, llm=ScriptedLLM(lambda request: "no record")) as rag:

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import signal
+import socket
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -252,6 +253,33 @@ def test_serve_refuses_what_is_not_safe_or_not_there(
     result = run("serve", *(one.format(kb=kb, **places) for one in arguments))
     assert result.exit_code == 1 and words in result.stderr
     assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+def test_a_server_that_cannot_listen_makes_no_index(tmp_path: Path, host: str) -> None:
+    """A port in use, an address of another machine and a folder of files are told in one line, with status 1."""
+    new_folder = tmp_path / "new"
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        in_use = run("serve", new_folder, "--host", host, "--port", port)
+    other_machine = run(
+        "serve", new_folder, "--host", "192.0.2.1", "--token-file", _token_file(tmp_path)
+    )
+    files = run("serve", new_folder, tmp_path)
+
+    assert f"Error: port {port} is in use: choose another one with --port" in in_use.stderr
+    assert "192.0.2.1 is no address of this machine" in other_machine.stderr
+    assert "has files, but no index" in files.stderr
+    for result in (in_use, other_machine, files):
+        assert result.exit_code == 1
+        assert len(result.stderr.splitlines()) == 1
+    assert not new_folder.exists()
+
+
+def _token_file(folder: Path) -> Path:
+    file = folder / "token"
+    file.write_text("a-token-that-is-long", encoding="utf-8")
+    return file
 
 
 def test_every_route_is_described() -> None:

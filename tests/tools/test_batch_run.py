@@ -8,6 +8,7 @@ import pytest
 from lightrag_jsonl import ConfigError, Document, IndexOptions, LightRAG, LLMError, OpenAILLM
 from lightrag_jsonl.providers.openai_batches import ProviderBatch
 from lightrag_jsonl.testing import ScriptedLLM
+from lightrag_jsonl.tools.batch import export_batch
 from lightrag_jsonl.tools.batch_run import run_batch
 from tests.batch_server import AnswerRequest, BatchServer
 from tests.kit import entity, jsonl
@@ -121,10 +122,20 @@ def test_a_refused_batch_is_an_error_with_the_reason(tmp_path: Path) -> None:
 
 
 def test_a_model_without_a_batch_api_is_named(tmp_path: Path) -> None:
-    """Before anything is sent; the files are another way."""
+    """Before anything is sent or stored; the files are another way."""
     llm = ScriptedLLM([], name="own")
-    with (
-        LightRAG(tmp_path / "kb", llm=llm) as rag,
-        pytest.raises(ConfigError, match=r"own has no batch API.*batch export"),
-    ):
-        rag.run(run_batch, DOCUMENTS, poll_seconds=0)
+    with LightRAG(tmp_path / "kb", llm=llm) as rag:
+        with pytest.raises(ConfigError, match=r"own has no batch API.*batch export"):
+            rag.run(run_batch, DOCUMENTS, poll_seconds=0)
+        assert not rag.status().documents
+
+
+def test_a_missing_key_is_named_before_documents_are_stored(tmp_path: Path) -> None:
+    """And not taken for an answer that cannot be read, also where documents wait already."""
+    with LightRAG(tmp_path / "kb", llm=OpenAILLM("m"), options=GLEANED) as rag:
+        with pytest.raises(ConfigError, match="no API key for"):
+            rag.run(run_batch, DOCUMENTS, poll_seconds=0)
+        assert not rag.status().documents
+        rag.run(export_batch, tmp_path / "requests.jsonl", DOCUMENTS)
+        with pytest.raises(ConfigError, match="no API key for"):
+            rag.run(run_batch, poll_seconds=0)

@@ -7,7 +7,7 @@ import { openCitations } from "./passage.js";
 import { linkTo } from "./route.js";
 import { modelLine } from "./settings.js";
 import { pageLanguage } from "./strings.js";
-import { dropZone, field, Progress } from "./uploads.js";
+import { dropZone, field, Progress, unreadFiles } from "./uploads.js";
 
 // Fill `place`; `ask` asks a question, `filled` is called when the first document is there.
 export class Beginning {
@@ -55,7 +55,7 @@ export class Beginning {
   async #showCollection() {
     const heading = h("div", {}, h("h1", { t: "ask_title" }), h("p", { class: "soft", t: "ask_hint" }));
     const about = h("div", { class: "about" });
-    if (!this.#place.querySelector(".about")) this.#place.replaceChildren(heading, about, this.#reading);
+    if (!this.#place.querySelector(".about")) this.#place.replaceChildren(heading, this.#reading, about);
     const busy = new Busy("looking");
     if (!about.hasChildNodes()) about.append(busy.element);
     const beginning = await get(indexPath("/beginning")).finally(() => busy.end());
@@ -73,11 +73,11 @@ export class Beginning {
     }
   }
 
-  // While the first files are read: what of them is there is shown as soon as nothing more comes.
+  // What could not be read is named. While the first files are read: what of them is there is shown as soon as
+  // nothing more comes.
   async #seen(items, open) {
+    this.#reading.append(unreadFiles(items) ?? "");
     if (this.#wasEmpty && !open && items.length) {
-      const failed = items.filter(({ state }) => state === "failed");
-      this.#reading.replaceChildren(...failed.map(({ error, about }) => h("p", { class: "warn", role: "alert" }, [about.name, error].filter(Boolean).join(": "))));
       const { documents } = await get(indexPath(""));
       if (documents.done || documents.partial) await this.#showCollection();
     }

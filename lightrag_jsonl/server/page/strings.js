@@ -183,6 +183,8 @@ const WORDS = new Map(Object.entries({
   which_files: ["Which kinds of files?", "支持哪些文件？"],
   progress: ["Progress", "进度"],
   reading_n: ["Reading {}", "正在读取 {}"],
+  unread_files: ["Files that could not be read ({}): ", "{} 个文件无法读取："],
+  and_more: [" and {} more", " 等，另有 {} 个"],
   choose_files: ["Choose files", "选择文件"],
   kind_text: ["text", "文本"],
   name: ["Name", "名称"],

@@ -2,12 +2,13 @@
 
 import { get, indexPath, post, request } from "./api.js";
 import { $, errorWords, guarded, h, notify } from "./dom.js";
-import { format, t } from "./strings.js";
+import { format, listed, t } from "./strings.js";
 
 const POLL = 700; // milliseconds, while something is read
 const LONGEST_ID = 255; // characters
 const NOT_MEANT = /(^|\/)(\.|node_modules\/|__pycache__\/)/; // hidden files, and packages of other people
 const LISTED = 100; // jobs
+const NAMED = 5; // of the files that could not be read
 
 // A place to drop files, with buttons for files, folders and texts; `done` is called as things change.
 export function dropZone(title, done) {
@@ -87,6 +88,18 @@ function openPaste(done) {
 }
 
 export const field = (key, input, n = "") => h("label", { class: "field" }, h("span", { t: key, n }), input);
+
+// The files of failed jobs by name, with the reasons; null without any.
+export function unreadFiles(items) {
+  const failed = items.filter(({ kind, state }) => kind === "upload" && state === "failed").reverse(); // as they came
+  if (!failed.length) return null;
+  const names = failed.map(({ about }) => about.name);
+  const rest = names.length > NAMED && h("span", { t: "and_more", n: format(names.length - NAMED) });
+  return h("details", { class: "warn card", role: "status" },
+    h("summary", {}, h("span", { t: "unread_files", n: format(names.length) }), listed(names.slice(0, NAMED)), rest),
+    h("ul", {}, failed.map(({ about, error }) => h("li", {}, error.startsWith(about.name) ? error : `${about.name}: ${error}`))),
+    h("p", {}, h("a", { href: "#documents", t: "documents" })));
+}
 
 // The jobs of the index as one bar in `place`; the jobs themselves go to `seen`, and it looks again while some are open.
 export class Progress {
