@@ -36,7 +36,7 @@ from lightrag_jsonl.storage.postgres.dialect import PostgresDialect
 from lightrag_jsonl.storage.postgres.memory import PostgresMemory
 from lightrag_jsonl.storage.postgres.vectors import PostgresVectors
 from lightrag_jsonl.storage.store import FORMAT, Store, schema_of
-from lightrag_jsonl.storage.tables.base import TABLE_NAMES, only_column
+from lightrag_jsonl.storage.tables.base import TABLE_NAMES, by_name, only_column
 from lightrag_jsonl.storage.tables.dialect import Dialect
 from lightrag_jsonl.storage.tables.full_text import PARTS
 from lightrag_jsonl.storage.tables.kept_rows import SAVED_STATE_TABLES
@@ -65,7 +65,8 @@ OUTCOME_UNKNOWN = (
     "there before you repeat it"
 )
 LOCK_LOST = "the connection that held the lock was lost, and another process has written since: run this again"
-TABLES = """SELECT count(*), count(*) FILTER (WHERE relname IN ('settings', 'documents', 'chunks'))
+TABLES = """SELECT count(*) AS tables,
+    count(*) FILTER (WHERE relname IN ('settings', 'documents', 'chunks')) AS own_tables
     FROM pg_class WHERE relkind = 'r' AND relnamespace = to_regnamespace(quote_ident(%(index)s))"""
 READ_ONLY = """SELECT current_setting('transaction_read_only')::boolean
     OR NOT has_table_privilege('documents', 'INSERT')"""
@@ -433,10 +434,10 @@ def _vectors(dialect: Dialect) -> dict[Kind, VectorSearch]:
 
 def _is_ours(connection: psycopg.Connection[Any], address: DatabaseURL) -> bool:
     """Whether there is an index of the current format; False without tables."""
-    ((tables, own_tables),) = connection.execute(TABLES, {"index": address.index})
-    if not tables:
+    (counts,) = by_name(connection.execute(TABLES, {"index": address.index}))
+    if not counts.tables:
         return False
-    if own_tables < 3:
+    if counts.own_tables < 3:
         raise CorruptError(f"{address} is a schema of another program; name another index")
     settings = sql.Identifier(address.index, "settings")
     statement = sql.SQL("SELECT value FROM {} WHERE name = 'format'").format(settings)

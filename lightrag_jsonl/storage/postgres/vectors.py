@@ -10,7 +10,7 @@ from psycopg.types.array import ListBinaryDumper
 
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.types import Kind
-from lightrag_jsonl.storage.tables.base import only_column
+from lightrag_jsonl.storage.tables.base import by_name, only_column
 from lightrag_jsonl.storage.tables.dialect import Dialect
 from lightrag_jsonl.storage.vector_index import TIES, Floats, Ids
 
@@ -126,8 +126,8 @@ class PostgresVectors:
             parameters.append(allowed.tolist())
         hits_by_place: dict[int, list[tuple[int, float]]] = defaultdict(list)
         statement = NEAREST.format(rows=rows, dim=queries.shape[1])
-        for place, id, score in self._dialect.execute(statement, *parameters):
-            hits_by_place[place].append((id, score))
+        for hit in by_name(self._dialect.execute(statement, *parameters)):
+            hits_by_place[hit.place].append((hit.id, hit.score))
         hit_lists = [hits_by_place[place] for place in range(1, len(queries) + 1)]
         length = min(map(len, hit_lists))  # an approximate search may find fewer
         best = np.array([hits[:length] for hits in hit_lists]).reshape(len(queries), length, 2)

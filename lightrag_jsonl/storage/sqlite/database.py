@@ -16,7 +16,7 @@ from lightrag_jsonl.core.errors import CorruptError, LockedError, StorageError, 
 from lightrag_jsonl.storage.sqlite.dialect import SQLiteDialect
 from lightrag_jsonl.storage.sqlite.memory import MemoryFiles, SQLiteMemory
 from lightrag_jsonl.storage.store import FORMAT, Store, schema_of
-from lightrag_jsonl.storage.tables.base import only_column
+from lightrag_jsonl.storage.tables.base import by_name, only_column
 from lightrag_jsonl.storage.tables.full_text import PARTS
 from lightrag_jsonl.storage.tables.kept_rows import SAVED_STATE_TABLES
 from lightrag_jsonl.storage.views import StoreView, Transaction
@@ -229,7 +229,8 @@ class SQLiteStore(Store):
         lines = only_column(execute("PRAGMA integrity_check(20)"))
         problems = [f"SQLite: {line}" for line in lines if line != "ok"]
         missing = Counter(
-            (table, parent) for table, _, parent, _ in execute("PRAGMA foreign_key_check")
+            (reference.table, reference.parent)
+            for reference in by_name(execute("PRAGMA foreign_key_check"))
         )
         for (table, parent), rows in sorted(missing.items()):
             problems.append(f"{rows} rows of {table} refer to rows of {parent} that are missing")

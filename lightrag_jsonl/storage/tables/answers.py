@@ -10,6 +10,7 @@ from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.storage.tables.base import (
     Tables,
     WritableTables,
+    by_name,
     column_values,
     field_names,
     json_text,
@@ -46,9 +47,9 @@ class AnswerReads(SettingReads, Tables):
     def completion_stats(self) -> tuple[int, int]:
         """The number of cached answers, and the bytes that their texts take in the database."""
         size = f"coalesce(sum({self.dialect.byte_length('text')}), 0)"
-        statement = f"SELECT count(*), {size} FROM completions"
-        ((answers, text_bytes),) = self.dialect.execute(statement)
-        return answers, int(text_bytes)
+        statement = f"SELECT count(*) AS answers, {size} AS size FROM completions"
+        (row,) = by_name(self.dialect.execute(statement))
+        return row.answers, int(row.size)
 
     def reusable_answers(self, signature: str) -> list[tuple[str, Vectors, str]]:
         """(question, vector, answer as JSON) of the stored answers of this generation."""

@@ -1,8 +1,9 @@
 """What all tables share: rows are read and written by the names of columns."""
 
+from collections import namedtuple
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, TypeAlias, TypeVar, get_origin, get_type_hints
 
 import msgspec
@@ -42,6 +43,18 @@ def column_values(row: Any, **columns: Any) -> dict[str, Any]:
         if value.__class__ in (dict, tuple):
             values[name] = json_text(value) if value != () else None
     return values
+
+
+@lru_cache(maxsize=1_000)
+def row_type(columns: tuple[str, ...]) -> Any:
+    """A tuple whose fields are called as the columns of a query."""
+    return namedtuple("Row", columns, rename=True)
+
+
+def by_name(cursor: Cursor) -> list[Any]:
+    """All rows; the values of the columns are attributes."""
+    columns = tuple([column[0] for column in cursor.description])
+    return list(map(row_type(columns)._make, cursor))
 
 
 def read_as(kind: type[RowValue], cursor: Cursor, **parsers: ColumnParser) -> list[RowValue]:

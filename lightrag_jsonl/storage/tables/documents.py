@@ -3,7 +3,6 @@
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime
-from itertools import starmap
 from operator import itemgetter
 from typing import Any, TypeAlias
 
@@ -41,6 +40,7 @@ from lightrag_jsonl.storage.rows import (
 )
 from lightrag_jsonl.storage.tables.base import (
     Tables,
+    by_name,
     column_values,
     json_text,
     only_column,
@@ -52,9 +52,8 @@ from lightrag_jsonl.text.dates import iso_date
 
 CHUNKS = "documents d JOIN chunks c ON c.document = d.id"
 TEXT_ORDER = "d.id, c.position"
-# The row id, then the parameters of `_chunk`.
-CHUNK = """c.id, c.name, d.name, c.position, c.page, c.start, c.stop, c.text, c.tokens,
-    c.created_at, c.heading, d.title, d.date"""
+CHUNK = """c.id, c.name, d.name AS document_id, c.position, c.page, c.start, c.stop,
+    c.text, c.tokens, c.created_at, c.heading, d.title, d.date"""
 USAGE_NUMBERS = tuple([field.name for field in fields(Usage)])
 REPORT_NUMBERS = tuple(
     [
@@ -109,12 +108,12 @@ class DocumentReads(Tables):
 
     def pending(self, ids: Names = None, *, job: str | None = None) -> list[PendingDocument]:
         """Documents and files that wait, oldest first: all, some by id, or those of a job."""
-        columns = "id, document, provided, created_at, job, file IS NOT NULL"
+        columns = "id, document, provided, created_at, job, file IS NOT NULL AS is_file"
         if job is None:
             rows = self._select(columns, "pending", "name", ids, order="created_at, id")
         else:
             rows = self._select(columns, "pending", "job", [job], order="created_at, id")
-        return list(starmap(_pending, rows))
+        return [_pending(row) for row in by_name(rows)]
 
     def pending_file(self, row: int) -> bytes | None:
         """The content of a file that waits; None if it waits no longer."""
@@ -159,13 +158,22 @@ class DocumentReads(Tables):
     def counts(self) -> Counts:
         """How much the index holds."""
         states = dict(self.dialect.execute("SELECT state, count(*) FROM documents GROUP BY state"))
-        ((pending, chunks, entities, relations),) = self.dialect.execute(
-            "SELECT (SELECT count(*) FROM pending), (SELECT count(*) FROM chunks), "
-            "(SELECT count(*) FROM entities), (SELECT count(*) FROM relations)"
+        (row,) = by_name(
+            self.dialect.execute(
+                "SELECT (SELECT count(*) FROM pending) AS pending, "
+                "(SELECT count(*) FROM chunks) AS chunks, "
+                "(SELECT count(*) FROM entities) AS entities, "
+                "(SELECT count(*) FROM relations) AS relations"
+            )
         )
-        if pending:
-            states["pending"] = pending
-        return Counts(documents=states, chunks=chunks, entities=entities, relations=relations)
+        if row.pending:
+            states["pending"] = row.pending
+        return Counts(
+            documents=states,
+            chunks=row.chunks,
+            entities=row.entities,
+            relations=row.relations,
+        )
 
     # ── chunks ──────────────────────────────────────────────────────────────────
 
@@ -191,14 +199,17 @@ class DocumentReads(Tables):
             cursor = self._select(CHUNK, CHUNKS, "c.id", rows, order=TEXT_ORDER)
         else:
             cursor = self._select(CHUNK, CHUNKS, "c.name", ids, order=TEXT_ORDER)
-        return {row: _chunk(*values) for row, *values in cursor}
+        return {row.id: _chunk(row) for row in by_name(cursor)}
 
     def fingerprints(self, rows: RowIds = None) -> dict[int, Fingerprint]:
         """What was noted of the texts of chunks when they were stored, by row id, all or some."""
-        cursor = self._select("id, front_matter, text_digest", "chunks", "id", rows)
+        columns = "id, front_matter, text_digest"
         return {
-            row: Fingerprint(is_front_matter=bool(front_matter), text_digest=text_digest)
-            for row, front_matter, text_digest in cursor
+            row.id: Fingerprint(
+                is_front_matter=bool(row.front_matter),
+                text_digest=row.text_digest,
+            )
+            for row in by_name(self._select(columns, "chunks", "id", rows))
         }
 
     def chunk_names(self, rows: RowIds = None) -> dict[int, str]:
@@ -232,11 +243,13 @@ class DocumentReads(Tables):
         tokens = [_sum_of(self.dialect, f"({usage})", name) for name in USAGE_NUMBERS]
         sums = ", ".join(numbers + tokens)
         statement = (
-            f"SELECT {rejections} AS rejections, {gleaned} AS gleaned, count(*), {sums} FROM chunks "
+            f"SELECT {rejections} AS rejections, {gleaned} AS gleaned, count(*) AS chunks, "
+            f"{sums} FROM chunks "
             "WHERE id >= ? AND id < ? GROUP BY 1, 2"
         )
         cursor = self.dialect.execute(statement, rows.start, rows.stop)
-        return sum(starmap(_summed_report, cursor), ExtractionReport())
+        reports = [_summed_report(row) for row in by_name(cursor)]
+        return sum(reports, ExtractionReport())
 
     def edited_chunks(self) -> list[int]:
         """Row ids of the chunks that hold an edit by hand (of the extractor "person"), by time."""
@@ -299,8 +312,8 @@ class DocumentReads(Tables):
 
     def chunk_documents(self, rows: RowIds = None) -> dict[int, tuple[int, str]]:
         """For each chunk by row id, all or some, the row id of its document and the date in our form, or ""."""
-        cursor = self._select("c.id, d.id, d.date", CHUNKS, "c.id", rows, order="c.id")
-        return {row: (document, iso_date(date or "")) for row, document, date in cursor}
+        cursor = self._select("c.id, d.id AS document, d.date", CHUNKS, "c.id", rows, order="c.id")
+        return {row.id: (row.document, iso_date(row.date or "")) for row in by_name(cursor)}
 
     def _compiled(self, condition: Condition) -> tuple[str, list[object]]:
         """A condition on the documents `d` as an SQL expression, and the values of its parameters."""
@@ -330,10 +343,11 @@ class DocumentReads(Tables):
         """
         page = self._page(limit)
         statement = f"SELECT id, name, text FROM chunks ORDER BY random() {page}"
+        rows = by_name(self.dialect.execute(statement))
         return [
-            f"chunk {name} has other terms in the full text than in its own"
-            for row, name, text in self.dialect.execute(statement)
-            if not self.dialect.full_text.holds(row, text)
+            f"chunk {row.name} has other terms in the full text than in its own"
+            for row in rows
+            if not self.dialect.full_text.holds(row.id, row.text)
         ]
 
 
@@ -453,50 +467,35 @@ class DocumentWrites(DocumentReads, KeepingTables):
         self.dialect.full_text.add((id, text) for id, text in texts)
 
 
-def _pending(
-    row: int, document: str, provided: str, created_at: float, job: str | None, is_file: bool
-) -> PendingDocument:
-    records, chunks, chunk_size, seen_pictures = parse_provided(provided)
+def _pending(row: Any) -> PendingDocument:
+    records, chunks, chunk_size, seen_pictures = parse_provided(row.provided)
     return PendingDocument(
-        document=parse_document(document),
-        created_at=created_at,
+        document=parse_document(row.document),
+        created_at=row.created_at,
         records=records,
         chunks=chunks,
         chunk_size=chunk_size,
         seen_pictures=seen_pictures,
-        row=row,
-        job=job,
-        is_file=bool(is_file),
+        row=row.id,
+        job=row.job,
+        is_file=bool(row.is_file),
     )
 
 
-def _chunk(
-    id: str,
-    document_id: str,
-    position: int,
-    page: int,
-    start: int,
-    end: int,
-    text: str,
-    tokens: int,
-    created_at: float,
-    heading: str,
-    title: str | None,
-    date: str | None,
-) -> Chunk:
+def _chunk(row: Any) -> Chunk:
     return Chunk(
-        id=id,
-        document_id=document_id,
-        index=position,
-        page=page,
-        start=start,
-        end=end,
-        text=text,
-        tokens=tokens,
-        created_at=datetime.fromtimestamp(created_at, UTC),
-        heading=heading,
-        title=title or "",
-        date=date or "",
+        id=row.name,
+        document_id=row.document_id,
+        index=row.position,
+        page=row.page,
+        start=row.start,
+        end=row.stop,
+        text=row.text,
+        tokens=row.tokens,
+        created_at=datetime.fromtimestamp(row.created_at, UTC),
+        heading=row.heading,
+        title=row.title or "",
+        date=row.date or "",
     )
 
 
@@ -505,21 +504,15 @@ def _sum_of(dialect: Dialect, column: str, field: str) -> str:
     return f"coalesce(sum(CAST({dialect.json_field(column, field)} AS BIGINT)), 0) AS {field}"
 
 
-def _summed_report(
-    rejections: str | None, gleaned: str | None, chunks: int, *sums: int
-) -> ExtractionReport:
-    """The report on chunks that have the same rejections and the same number of gleanings each; `sums` are
-    their numbers and those of their usage.
-    """
-    numbers = list(map(int, sums))
-    usage_start = len(REPORT_NUMBERS)
+def _summed_report(row: Any) -> ExtractionReport:
+    """The report on chunks that have the same rejections and the same number of gleanings each."""
+    rejections = parse_counts(row.rejections or "{}")
+    gleaned = parse_numbers(row.gleaned or "[]")
     return ExtractionReport(
-        **dict(zip(REPORT_NUMBERS, numbers[:usage_start], strict=True)),
-        rejections={
-            reason: count * chunks for reason, count in parse_counts(rejections or "{}").items()
-        },
-        gleaned=tuple([count * chunks for count in parse_numbers(gleaned or "[]")]),
-        usage=Usage(*numbers[usage_start:]),
+        **{name: int(getattr(row, name)) for name in REPORT_NUMBERS},
+        rejections={reason: count * row.chunks for reason, count in rejections.items()},
+        gleaned=tuple([count * row.chunks for count in gleaned]),
+        usage=Usage(**{name: int(getattr(row, name)) for name in USAGE_NUMBERS}),
         content_keywords={},
     )
 
