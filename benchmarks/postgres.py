@@ -232,11 +232,9 @@ def counted_statements() -> Iterator[Counter[str]]:
         for dialect in (PostgresDialect, SQLiteDialect):
             execute = dialect.execute
 
-            def counted(
-                self: Any, statement: str, parameters: Sequence[object] = (), run: Any = execute
-            ) -> Any:
+            def counted(self: Any, statement: str, *parameters: object, run: Any = execute) -> Any:
                 statements[statement] += 1
-                return run(self, statement, parameters)
+                return run(self, statement, *parameters)
 
             patches.enter_context(patch.object(dialect, "execute", counted))
         yield statements

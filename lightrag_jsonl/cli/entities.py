@@ -155,9 +155,10 @@ def list_entities(
     rag: LightRAG, limit: int, offset: int, search: str, entity_type: str
 ) -> CommandOutput:
     """List the entities by name."""
-    entities = rag.entities.list(search=search, type=entity_type, limit=limit + 1, offset=offset)
-    notes = _notes_of_page(entities, limit, offset)
     type_word = "未知" if known_language(rag.engine.language) == "zh" else UNKNOWN_TYPE
+    stored_type = UNKNOWN_TYPE if entity_type == type_word else entity_type
+    entities = rag.entities.list(search=search, type=stored_type, limit=limit + 1, offset=offset)
+    notes = _notes_of_page(entities, limit, offset)
     named_entities = [
         replace(entity, type=type_word) if entity.type == UNKNOWN_TYPE else entity
         for entity in entities[:limit]

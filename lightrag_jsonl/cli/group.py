@@ -221,9 +221,7 @@ def _words(error: BaseException) -> str:
     if error.filename:
         return f"{error.filename}: {error.strerror}"
     if error.errno in FULL:
-        return (
-            f"the output cannot be written ({error.strerror}): make room, or choose another place"
-        )
+        return f"nothing more can be written ({error.strerror}): make room, or choose another place"
     return str(error)
 
 

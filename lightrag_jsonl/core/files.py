@@ -2,7 +2,7 @@
 
 import contextlib
 import errno
-import os
+import secrets
 import shutil
 from pathlib import Path
 
@@ -29,16 +29,14 @@ def unwritten(path: Path, error: OSError) -> StorageError:
     """The error of a file that cannot be written, with what to do."""
     advice = "make room" if error.errno in FULL else "check the folder and its permissions"
     return StorageError(
-        f"{path} cannot be written ({error.strerror or error}): {advice}, or choose another place; "
-        "a former file is unchanged",
+        f"{path} cannot be written ({error.strerror or error}): {advice}, or choose another place",
         path=path,
     )
 
 
 def _replace_file(path: Path, content: bytes) -> None:
-    draft = path.with_name(f"{path.name}.{os.getpid()}.new")
+    draft = path.with_name(f".{secrets.token_hex(8)}.new")
     try:
-        draft.unlink(missing_ok=True)
         with draft.open("xb") as file:
             file.write(content)
         if path.exists():

@@ -34,11 +34,18 @@ def known_language(name: str) -> Language:
     return "zh" if name.casefold().startswith("zh") else "en"
 
 
+def _is_folder(name: str) -> bool:
+    try:
+        return Path(name).is_dir()
+    except OSError:  # the name is too long
+        return False
+
+
 def usual_language(name: str, recorded: str = "") -> str:
     """The code of Chinese or English for its tags (zh-CN, en_GB) and its usual names, as a user may write them; any
     other name, that of a folder with prompts, and the name that an index has `recorded` stay.
     """
-    if name == recorded or Path(name).is_dir():
+    if name == recorded or _is_folder(name):
         return name
     folded = name.strip().casefold().replace("_", "-")
     if tag := LANGUAGE_TAG.fullmatch(folded):

@@ -132,7 +132,7 @@ WORD_PENALTY = 0.6
 LONG_SENTENCE = 100  # characters; longer sentences are divided, too
 WORD_GROUPS = pattern_of(r"(?s).{1,60}[\s，、；：,;:]|.{5}")  # the parts of a long sentence
 ADDRESS = pattern_of(
-    r"\b[a-z]{3,6}://[!-~]{1,2000}|(?<=\]\()[^()\s]{1,2000}"
+    r"(?<![A-Za-z])[A-Za-z][A-Za-z0-9+.-]{1,15}://[!-~]{1,2000}|(?<=\]\()[^()\s]{1,2000}"
 )  # is cut only where no other border fits
 VISIBLE = pattern_of(r"\S")
 

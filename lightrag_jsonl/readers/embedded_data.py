@@ -54,7 +54,7 @@ _OCTAL_DUMP = pattern_of(  # of `od`: an offset of seven digits before bytes or 
     re.MULTILINE,
 )
 _ADDRESS = pattern_of(
-    r"\A[ \t]*+(?:0x)?0[0-9A-Fa-f]{3,15}(?::[ \t]|[ \t]{2}|(?<=[0-9A-Fa-f]{7})[ \t])"
+    r"\A[ \t]*+(?:0x)?(?:[0-9A-Fa-f]{4,16}:[ \t]|0[0-9A-Fa-f]{3,15}(?:[ \t]{2}|(?<=[0-9A-Fa-f]{7})[ \t]))"
 )
 _HEX_NUMBER = pattern_of(r"[0-9A-Fa-f]{2,}")
 _SVG = pattern_of(r"<svg\b(?:(?!<svg\b).)*?</svg\s*>", re.DOTALL | re.IGNORECASE)

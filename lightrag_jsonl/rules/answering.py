@@ -39,6 +39,8 @@ from lightrag_jsonl.text.question_kinds import asks_about_everything, asks_for_l
 
 NEAREST_SENTENCES = 3  # sentences of an answer
 SHORTEST_FORM = 4  # letters of a word that may stand in another form
+ENDINGS_OF_FORMS = ("", "s", "n", "an", "ian", "ean", "ic", "ese", "ish", "i", "y")
+VOWEL_ENDS = ("a", "e", "y")  # may give way to an ending: China, Chinese
 MOST_EMBEDDED = 40  # sentences of the best passages, where none has a word of the question
 # Not tuned: from half to twice as much, answers of SQuAD, DRCD and CMRC 2018 hold as many of the labels.
 SETTING_WEIGHT = 0.5  # of a term that stands only in the headings above a sentence
@@ -203,11 +205,11 @@ def nearest_quotes(question: str, context: Context, language: Language) -> list[
             for quote in sorted(group, key=lambda quote: -_score(quote, other_weights))
         ]
     names = names_in_question(question, language)
-    spellings = [_spellings(name, context) for name in names]
-    if names and not any(map(partial(_may_be_named, quotes), spellings)):
+    spellings_by_name = [_spellings(name, context) for name in names]
+    if names and not any(map(partial(_may_be_named, quotes), spellings_by_name)):
         return []
     weights = _term_weights(question, context, quotes)
-    own_names = spellings[0] if len(names) == 1 else []
+    own_names = spellings_by_name[0] if len(names) == 1 else []
     of_dates = are_of_dates(quotes, context, days_and_months(question))
     # Where all have the name or are of the date, its words tell nothing.
     known_terms = frozenset[str]().union(*map(terms_with_characters, own_names))
@@ -235,8 +237,8 @@ def _spellings(name: str, context: Context) -> list[str]:
     """A name, and the other names of the entity that the graph has under it."""
     key = name_key(name)
     names_by_entity = [(entity.name, *entity.aliases) for entity in context.entities]
-    spellings = [names for names in names_by_entity if key in map(name_key, names)]
-    return [*dict.fromkeys([name, *chain.from_iterable(spellings)])]
+    names_of_bearers = [names for names in names_by_entity if key in map(name_key, names)]
+    return [*dict.fromkeys([name, *chain.from_iterable(names_of_bearers)])]
 
 
 def _with_what_is_asked(
@@ -313,7 +315,8 @@ def _missing_words_note(
     if 2 * len(missing) > len(content):
         missing += filter(has_cjk, missing_names)
     else:
-        missing = missing_names
+        words_of_names = chain.from_iterable(map(str.split, missing_names))
+        missing = [word for word in words_of_names if content_terms(word).isdisjoint(quoted)]
     if not missing:
         return []
     words = FIXED_WORDS[written_in(question, language)]
@@ -382,10 +385,15 @@ def _holds_half(quote: Quote, name_terms: frozenset[str]) -> bool:
 
 
 def _is_form_of(term: str, word: str) -> bool:
-    """Whether two words begin with the same letters, but for the last one of the shorter word; accents do not count."""
+    """Whether a word is another one with an English ending of nations and places (India, Indian) or of a plural; accents
+    do not count.
+    """
     shorter, longer = sorted(map(without_accents, (term, word)), key=len)
-    beginning = shorter[: max(SHORTEST_FORM, len(shorter) - 1)]
-    return len(shorter) >= SHORTEST_FORM and longer.startswith(beginning)
+    stems = {shorter, shorter.removesuffix(shorter[-1:]) if shorter[-1:] in VOWEL_ENDS else shorter}
+    is_long = len(shorter) >= SHORTEST_FORM and shorter.isalpha()
+    return is_long and any(
+        longer.removeprefix(stem) in ENDINGS_OF_FORMS for stem in stems if longer.startswith(stem)
+    )
 
 
 def _by_score(scored: Sequence[tuple[Quote, float]]) -> list[Quote]:

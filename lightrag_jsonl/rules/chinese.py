@@ -1,6 +1,6 @@
 """Names and content words of Chinese texts, by a tagger or a segmenter's parts of speech, and by marks."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter
 
@@ -82,15 +82,19 @@ def chinese_names(
 
 def _with_spellings_elsewhere(text: str, names: Sequence[Phrase]) -> Iterator[Phrase]:
     """The names; one that always goes on as a longer name of the text does is that name (黄克 of 黄克服)."""
+    names_by_spelling = {name.name: name for name in names}
+    spellings_by_beginning = defaultdict[str, list[str]](list)
+    for spelling in sorted(names_by_spelling, key=len):
+        spellings_by_beginning[spelling[:2]].append(spelling)
+    counts = {spelling: text.count(spelling) for spelling in names_by_spelling}
+    whole_spellings = {
+        spelling: longer
+        for spelling, count in counts.items()
+        for longer in spellings_by_beginning[spelling[:2]]
+        if longer.startswith(spelling) and counts[longer] == count
+    }
     for name in names:
-        longer = [
-            candidate
-            for candidate in names
-            if candidate.name.startswith(name.name)
-            and text.startswith(candidate.name, name.start)
-            and text.count(candidate.name) == text.count(name.name)
-        ]
-        whole = max(longer, key=lambda candidate: len(candidate.name), default=name)
+        whole = names_by_spelling[whole_spellings[name.name]]
         yield replace(whole, start=name.start, end=name.start + len(whole.name))
 
 

@@ -30,11 +30,12 @@ _OPENING = pattern_of(  # what may stand before a subject: nothing, a time, or "
     r"|(?:later|then|soon|afterwards|finally|however),?\s|\d{4}年[^，]{0,8}，?)?",
     re.IGNORECASE,
 )
-_EMPTY_IT = pattern_of(  # it was noted that, it took ten years: of nothing before
-    r"it(?:['’]s|\s+(?:is|was|(?:has|had|will|would|may|might|can|could)\s+(?:be|been)))\s+(?:\w+\s+){0,3}?"
-    r"(?:that|whether|if|who|how|why|when|to(?!\s+(?:an?|the|its|his|her|their)\b)(?=\s+(?-i:[a-z])))\b"
-    r"|it\s+(?:took|takes?|seems?|seemed|appears?|appeared|follow(?:s|ed)|happen(?:s|ed)|turn(?:s|ed)\s+out|"
-    r"rain(?:s|ed)|snow(?:s|ed))\b",
+_EMPTY_IT = pattern_of(  # it was noted that, it took ten years to: of nothing before
+    r"it(?:['’]s|\s+(?:is|was|(?:has|had|will|would|may|might|can|could)\s+(?:be|been)))"
+    r"(?:\s+(?!(?:an?|the|one)\b)\w+){1,2}\s+(?:that|whether|why)\b"
+    r"|it\s+(?:seem|appear|turn|follow|happen)\w*\s+(?:out\s+)?that\b|it\s+(?:rain|snow)(?:s|ed)\b"
+    r"|it\s+(?:took|takes)\s+(?:(?-i:[A-Z])|(?:\w+\s+){1,2}(?:minute|hour|day|week|month|year)s?\b)"
+    r"[^.,;:]*\bto\b",
     re.IGNORECASE,
 )
 _THINGS = ("place", "organization", "work", "event")  # no person
@@ -138,8 +139,7 @@ def with_subjects(
             candidate = _next_candidate(text, sentences[-1], candidate, heading)
             first_name = _opening_name(text, sentences[-1])
             if first_name is not None and first_name.type not in _THINGS:
-                is_of_heading = heading and name_key(first_name.name) == name_key(heading.name)
-                last_subject = heading if is_of_heading else first_name
+                last_subject = heading if _is_same(first_name, heading) else first_name
     return sentences
 
 
@@ -207,6 +207,11 @@ def _may_be_person(name: Phrase) -> bool:
     )
 
 
+def _is_same(name: Phrase, heading: Phrase | None) -> bool:
+    """Whether a name is that of the heading."""
+    return heading is not None and name_key(name.name) == name_key(heading.name)
+
+
 def _opening_name(text: str, sentence: NamedSentence) -> Phrase | None:
     """The name that a sentence begins with."""
     for name in sentence.names[:1]:
@@ -230,7 +235,7 @@ def _next_candidate(
             return None
     if subject is None:
         return candidate if candidate is heading and not further_names else None
-    if heading is not None and name_key(subject.name) == name_key(heading.name):
+    if _is_same(subject, heading):
         return heading
     key = name_key(subject.name)
     rivals = [

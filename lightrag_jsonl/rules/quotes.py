@@ -41,10 +41,14 @@ _SPACE_OF_TAG = pattern_of(r" (?=[.,;:!?](?:\s|\Z))")  # "<b>now</b>." without i
 _QUOTE_MARKS = pattern_of(r"^[^\S\n]*>[> \t]*", re.MULTILINE)
 _STATES_NOTHING = ("?", "？")
 _BOLD_LINE = pattern_of(r"\A(?:\*\*[^*\n]+\*\*|__[^_\n]+__)\Z")
+_NUMERALS = "一二三四五六七八九十"
 _NUMBERED_HEADING = pattern_of(
-    r"\A(?:\d{1,3}[.)、．]|[（(]?[一二三四五六七八九十]{1,3}[）)、．.])\s*+\S"
+    r"\A(?:(?P<number>\d{1,3})(?P<mark>[.)、．])(?!\d)"
+    rf"|(?P<opening>[（(]?)(?P<numeral>[{_NUMERALS}]{{1,3}})(?P<closing>[）)、．.]))\s*+\S"
 )
-_RULE = pattern_of(r"\n[ \t]*\n[ \t]*([-*_])(?:[ \t]*\1){2,}[ \t]*\n")  # a line between two parts
+_RULE = pattern_of(  # a line between two parts
+    r"(?:\A|\n[ \t]*\n)[ \t]*([-*_])(?:[ \t]*\1){2,}[ \t]*(?:\n|\Z)"
+)
 _HEAD_OF_MAIL = pattern_of(
     r"^(?:From|发件人)[ \t]*[:：][ \t]*(?P<sender><[^\n]+|[^\n<]+?)[ \t]*(?:<[^\n]*)?\n"
     r"(?:(?:To|Cc|Date|Sent|Subject|收件人|抄送|日期|发送时间|主题)[ \t]*[:：][^\n]*(?:\n|\Z)){1,5}",
@@ -125,10 +129,10 @@ def _chunk_quotes(chunk: Chunk, rank: int, title: str) -> Iterator[Quote]:
     spans = sentence_spans(text)
     end_before = 0
     for place, (start, end) in enumerate(spans, start=1):
-        if _RULE.search(chunk.text, end_before, start):
+        sentence = chunk.text[start:end]
+        if any(map(_RULE.search, (chunk.text[end_before:start], sentence))):
             setting.end_subheading()
         end_before = end
-        sentence = chunk.text[start:end]
         line = "" if _LINK_WITHIN_PAGE.fullmatch(sentence) else citable_line(sentence)
         is_last = place == len(spans)
         if not line or (setting.takes(text, start, end, line, is_last=is_last) and len(spans) > 1):
@@ -160,7 +164,7 @@ class _Setting:
         self._heading = heading
         self._heads = list(_HEAD_OF_MAIL.finditer(text))
         self._subheading = ""
-        self._is_numbered = False  # the subheading, so that the next number ends its part
+        self._next_number = ""  # after that of the subheading, whose part it ends
         self._heading_end = 0  # of the line of the last heading
         self._sender = ""
         self._is_signature = False
@@ -212,7 +216,7 @@ class _Setting:
         is_heading = HEADING.match(text, start) is not None or line == self._title
         whole_line = text[_line_start(text, start) : _line_end(text, end)].strip()
         if not is_heading and not self._is_subheading(text, end, line, whole_line):
-            if self._is_numbered and _NUMBERED_HEADING.match(whole_line):
+            if self._next_number and whole_line.startswith(self._next_number):
                 self.end_subheading()
             return False
         self._heading_end = _line_end(text, end)
@@ -221,7 +225,7 @@ class _Setting:
         self._above = line if _only_asks(line) else ""
         self._above_indent = -1
         self._subheading = "" if is_heading else line
-        self._is_numbered = _NUMBERED_HEADING.match(whole_line) is not None
+        self._next_number = "" if is_heading else _next_number(whole_line)
         self._heading = line if is_heading else self._heading
         return True
 
@@ -282,6 +286,17 @@ class _Setting:
     def row(self, line: str) -> str:
         """A row of a table, each cell behind the name of the column, if it has the table's columns."""
         return row_with_columns(line, self._header) or " | ".join(cells_of(line))
+
+
+def _next_number(heading: str) -> str:
+    """The number after that of a heading, with its marks: "7." after "6. Votes"; "" without a number."""
+    beginning = _NUMBERED_HEADING.match(heading)
+    if beginning is None:
+        return ""
+    if beginning["number"]:
+        return f"{int(beginning['number']) + 1}{beginning['mark']}"
+    _, _, following = _NUMERALS.partition(beginning["numeral"])
+    return f"{beginning['opening']}{following[0]}{beginning['closing']}" if following else ""
 
 
 def _only_asks(line: str) -> bool:

@@ -17,7 +17,7 @@ from lightrag_jsonl.server.connections import uvicorn_settings
 START_FAILED: Final = 1
 PORT_FAILURES: Final = {
     errno.EADDRINUSE: "port {port} is in use: choose another one with --port",
-    errno.EACCES: "port {port} is reserved for the system: choose one above 1023 with --port",
+    errno.EACCES: "port {port} may not be listened on here: choose one above 1023 with --port",
 }
 HOST_FAILURE: Final = (
     "{host} is no address of this machine ({reason}): name one to listen on with --host"

@@ -287,16 +287,12 @@ def _name_reasons(claim: str, window: Window, known_words: Collection[str]) -> I
     for fact in names:
         if overlaps(fact.start, fact.end, values):
             continue  # the month of a date
-        missing = _missing_part(fact.text, passages)
-        missing_there = missing
-        if not missing and passages_on_it.texts:
-            missing_there = _missing_part(fact.text, passages_on_it)
-        if missing_there:
-            yield Reason(
-                text=_words_for(claim)["name"].format(missing_there),
-                differing=(fact.start, fact.end),
-                decides=bool(missing),
-            )
+        place = (fact.start, fact.end)
+        if missing := _missing_part(fact.text, passages):
+            yield Reason(text=_words_for(claim)["name"].format(missing), differing=place)
+        elif passages_on_it.texts and (elsewhere := _missing_part(fact.text, passages_on_it)):
+            words = _words_for(claim)["elsewhere"].format(elsewhere)
+            yield Reason(text=words, differing=place, decides=False)
 
 
 def _missing_part(name: str, passages: CitedPassages) -> str:
@@ -411,6 +407,7 @@ _REASON_WORDS = {
         "lacks": "the passage does not say: {}",
         "quotation": "these words do not stand in the passage: “{}”",
         "name": "the passage does not name {}",
+        "elsewhere": "{} stands only in passages that share nothing else with it",
         "affirms": "the passage says so without “{}”",
         "denies": "the passage says “{}”",
         "strong": "the passage does not say “{}”",
@@ -421,6 +418,7 @@ _REASON_WORDS = {
         "lacks": "原文没有写：{}",
         "quotation": "原文没有这样的原话：“{}”",
         "name": "原文没有提到{}",
+        "elsewhere": "{}只出现在与此没有其他共同词语的段落里",
         "affirms": "原文的说法中没有“{}”",
         "denies": "原文写的是“{}”",
         "strong": "原文没有说“{}”",

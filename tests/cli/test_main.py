@@ -227,7 +227,7 @@ def test_an_output_without_room_is_named(environment: dict[str, str], kb: Path) 
         line = process(["export", "-w", kb])
         done = subprocess.run(line, env=environment, stdout=full, stderr=subprocess.PIPE)
     assert done.returncode == 1
-    assert done.stderr.decode().startswith("Error: the output cannot be written (No space left")
+    assert done.stderr.decode().startswith("Error: nothing more can be written (No space left")
 
 
 @pytest.mark.slow

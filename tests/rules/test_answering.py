@@ -209,6 +209,25 @@ def test_the_three_nearest_are_shown_those_with_the_only_name_first() -> None:
     assert "sold" in lines[2]
 
 
+@pytest.mark.parametrize(
+    ("name", "written", "is_found"),
+    [
+        ("Orlian", "Orlia", True),
+        ("Tolva's", "Tolvan", True),
+        ("Muller", "Müller", True),
+        ("Mark", "The market", False),
+        ("Paris", "The parish", False),
+        ("Rome", "Romeo", False),
+    ],
+)
+def test_another_form_of_a_name_refuses_no_answer(name: str, written: str, is_found: bool) -> None:
+    """India's is said of India; a word that only begins alike is another word."""
+    text = f"{written} opened a school in 1990. It rained."
+    said = answer(f"When did {name} open a school?", context(text, facts=False))
+
+    assert ("1990" in said) == is_found
+
+
 def test_a_word_in_latin_letters_is_the_name_of_a_chinese_question() -> None:
     """Names of programs are written small: what else was made tells nothing about them."""
     text = "管理员创建了一个仓库。创建仓库要三分钟。tmate 是林岳的作品。"
@@ -286,6 +305,16 @@ def test_what_is_asked_is_shown_beside_a_name_that_stands_in_many_sentences(
             "# Votes\n\n**1. Ada Orne**\n\nIs for it.\n\n**2. Ivo Brack**\n\nIs against it.\n\n---\n\nQueries: Una Keel",
             "Who answers queries?",
             "Votes: Queries: Una Keel [1]",
+        ),
+        (
+            "# Votes\n\n**1. Ada Orne**\n\nIs for it.\n\n***\n\nQueries: Una Keel",
+            "Who answers queries?",
+            "Votes: Queries: Una Keel [1]",
+        ),
+        (
+            "1. Budget\n\nWe need these:\n\n1) chairs\n2) tables\n\nCost: nine crowns",
+            "What is the cost?",
+            "Budget: Cost: nine crowns [1]",
         ),
     ],
 )

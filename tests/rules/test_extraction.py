@@ -160,6 +160,22 @@ def test_a_sentence_whose_pronoun_may_mean_others_describes_nobody(text: str) ->
     assert not any("Oslo" in pair for pair in neighbours(text))
 
 
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "It was founded to teach farmers in Oslo.",
+        "It is the only school that teaches in Oslo.",
+        "It took over a shop in Oslo.",
+        "It takes its name from Oslo.",
+        "It appeared in Oslo in 1920.",
+        "It was closed when Oslo burned.",
+    ],
+)
+def test_it_means_the_thing_before_where_it_does_something(sentence: str) -> None:
+    """Only "it" of nothing ("it was noted that") has no subject."""
+    assert "[Marsh College]" in descriptions(f"Marsh College opened. {sentence}")["Oslo"]
+
+
 async def test_a_title_stands_at_the_beginning_of_a_document() -> None:
     """The first line of a later chunk is none, and nobody lives under it."""
     text = "Later Years\n\nHe rowed to Vessby and built ferries."
