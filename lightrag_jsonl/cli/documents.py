@@ -23,8 +23,8 @@ from lightrag_jsonl import (
 )
 from lightrag_jsonl.cli.group import INCOMPLETE, CommandOutput, command, index_command
 from lightrag_jsonl.cli.options import (
+    FILE_OR_FOLDER,
     NON_NEGATIVE,
-    PLACE,
     POSITIVE,
     Parameters,
     file_limit_options,
@@ -141,7 +141,7 @@ def full_ids(rag: LightRAG, arguments: Sequence[str], *, purge: bool = False) ->
 
 
 @command(
-    click.argument("files", nargs=-1, required=True, type=PLACE),
+    click.argument("files", nargs=-1, required=True, type=FILE_OR_FOLDER),
     models,
     upgrade_options,
     option(

@@ -25,7 +25,7 @@ from lightrag_jsonl.cli.options import (
 )
 from lightrag_jsonl.cli.output import emit, emit_json, failure_notes, in_words, one_line, to_json
 from lightrag_jsonl.core.errors import FREE, PACKAGE_MISSING
-from lightrag_jsonl.core.files import FULL
+from lightrag_jsonl.core.files import FULL_DISK
 from lightrag_jsonl.core.types import Failure
 from lightrag_jsonl.providers.settings import SETUP, Setup
 from lightrag_jsonl.rag.opening import open_index
@@ -220,7 +220,7 @@ def _words(error: BaseException) -> str:
         return str(error)
     if error.filename:
         return f"{error.filename}: {error.strerror}"
-    if error.errno in FULL:
+    if error.errno in FULL_DISK:
         return f"nothing more can be written ({error.strerror}): make room, or choose another place"
     return str(error)
 

@@ -22,7 +22,7 @@ Option: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 Parameters: TypeAlias = dict[str, Any]  # of a command, by name
 
 
-class _Place(click.ParamType[str]):
+class _PlaceType(click.ParamType[str]):
     """A path, a pattern of paths, or an address: any but the empty one, which Python takes for the
     current folder, such as an unset variable of the shell.
     """
@@ -35,7 +35,7 @@ class _Place(click.ParamType[str]):
         return value
 
 
-PLACE: Final = _Place()
+FILE_OR_FOLDER: Final = _PlaceType()
 FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 DIRECTORY: Final = click.Path(exists=True, file_okay=False, path_type=Path)
 TARGET: Final = click.Path(dir_okay=False, path_type=Path)
@@ -138,7 +138,7 @@ def _take_file_limits(parameters: Parameters) -> FileLimits:
 working_dir = option(
     "-w --working-dir",
     "An index: folder or PostgreSQL URL (default kb).",
-    PLACE,
+    FILE_OR_FOLDER,
     multiple=True,
     callback=_index_address,
 )

@@ -14,8 +14,8 @@ from lightrag_jsonl import ConfigError, LightRAG
 from lightrag_jsonl.cli.group import CommandOutput, command, index_command
 from lightrag_jsonl.cli.options import (
     FILE,
+    FILE_OR_FOLDER,
     NON_NEGATIVE,
-    PLACE,
     POSITIVE,
     Parameters,
     base_url,
@@ -68,7 +68,9 @@ def _groups(
 
 
 @command(
-    click.argument("indexes", nargs=-1, metavar="[INDEX]...", type=PLACE, callback=_addresses),
+    click.argument(
+        "indexes", nargs=-1, metavar="[INDEX]...", type=FILE_OR_FOLDER, callback=_addresses
+    ),
     option(
         "-w --working-dir folders",
         "The same as INDEX; may be repeated.",

@@ -17,7 +17,7 @@ from lightrag_jsonl.cli.group import INCOMPLETE, CommandOutput, command, index_c
 from lightrag_jsonl.cli.options import (
     DIRECTORY,
     FILE,
-    PLACE,
+    FILE_OR_FOLDER,
     TARGET,
     Parameters,
     models,
@@ -50,7 +50,7 @@ from lightrag_jsonl.tools.prices import Cost, ModelPrice, cost_of, read_prices
 MAX_NOTES: Final = 20
 
 requests_options = together(
-    click.argument("files", nargs=-1, type=PLACE),
+    click.argument("files", nargs=-1, type=FILE_OR_FOLDER),
     models,
     reading_options,
     option("--reasoning", "Use the parameters of reasoning models.", is_flag=True),
@@ -59,7 +59,7 @@ requests_options = together(
 
 
 @command(
-    click.argument("files", nargs=-1, required=True, type=PLACE),
+    click.argument("files", nargs=-1, required=True, type=FILE_OR_FOLDER),
     models,
     reading_options,
     option("--prices", "A TOML or JSON file with the prices of models.", FILE),
@@ -254,7 +254,9 @@ def import_results(rag: LightRAG, results: tuple[Path, ...], finish: bool) -> Co
     )
 
 
-@command(click.argument("source", type=PLACE), click.argument("target", type=PLACE))
+@command(
+    click.argument("source", type=FILE_OR_FOLDER), click.argument("target", type=FILE_OR_FOLDER)
+)
 def copy_command(source: str, target: str) -> CommandOutput:
     """Copy the index in SOURCE to TARGET, which must be empty.
 
@@ -283,7 +285,7 @@ def import_command(setup: Setup, folder: Path, restore_purged: bool) -> CommandO
 
 
 @index_command(
-    click.argument("file", type=PLACE, default="-"),
+    click.argument("file", type=FILE_OR_FOLDER, default="-"),
     option(
         "-f --format graph_format",
         "By default that of FILE's suffix; of stdout, graphml.",
@@ -312,7 +314,7 @@ def export_command(rag: LightRAG, file: str, graph_format: GraphFormat | None) -
 
 
 @command(
-    click.argument("indexes", nargs=-1, required=True, type=PLACE),
+    click.argument("indexes", nargs=-1, required=True, type=FILE_OR_FOLDER),
     models,
     option("--summarize", "Then let the model write the summaries that are due.", is_flag=True),
     restore_purged,
@@ -358,7 +360,9 @@ def merge_command(
 
 @index_command(
     click.argument("ids", nargs=-1, required=True),
-    option("--into", "The folder or PostgreSQL URL of the new index.", PLACE, required=True),
+    option(
+        "--into", "The folder or PostgreSQL URL of the new index.", FILE_OR_FOLDER, required=True
+    ),
     option("--remove", "Remove the documents here once they are there.", is_flag=True),
 )
 def split_command(rag: LightRAG, ids: tuple[str, ...], into: str, remove: bool) -> CommandOutput:

@@ -28,7 +28,7 @@ class LightRAGError(Exception):
     report: "InsertReport | None" = None
 
     def __init__(self, *arguments: object) -> None:
-        super().__init__(*map(_storable, arguments))
+        super().__init__(*map(_as_stored, arguments))
 
 
 class ConfigError(LightRAGError, ValueError):
@@ -178,10 +178,10 @@ def required_packages() -> Iterator[None]:
 
 def described(error: BaseException) -> str:
     """The type and the words of an error of a library or of a user's code."""
-    return f"{type(error).__name__}: {words_of(error)}".removesuffix(": ")
+    return f"{type(error).__name__}: {message_of(error)}".removesuffix(": ")
 
 
-def words_of(error: BaseException) -> str:
+def message_of(error: BaseException) -> str:
     """The words of any error, cut and as they can be stored; "" if a user's `__str__` raises."""
     try:
         return sanitize(cut(str(error), LONGEST_WORDS))
@@ -189,7 +189,7 @@ def words_of(error: BaseException) -> str:
         return ""
 
 
-def _storable(argument: object) -> object:
+def _as_stored(argument: object) -> object:
     return sanitize(argument) if isinstance(argument, str) else argument
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lightrag_jsonl.core.errors import StorageError
 
-FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+FULL_DISK = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -27,7 +27,7 @@ def write_whole(path: Path, content: bytes) -> None:
 
 def unwritten(path: Path, error: OSError) -> StorageError:
     """The error of a file that cannot be written, with what to do."""
-    advice = "make room" if error.errno in FULL else "check the folder and its permissions"
+    advice = "make room" if error.errno in FULL_DISK else "check the folder and its permissions"
     return StorageError(
         f"{path} cannot be written ({error.strerror or error}): {advice}, or choose another place",
         path=path,

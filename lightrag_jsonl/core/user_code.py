@@ -293,10 +293,12 @@ def _named(role: str, kind: type[LightRAGError], part: object) -> Iterator[None]
     except LightRAGError:
         raise
     except Exception as error:  # the user's own code may raise anything
-        raise _failure(role, kind, part, error) from error
+        raise _failure_of_part(role, kind, part, error) from error
 
 
-def _failure(role: str, kind: type[LightRAGError], part: object, error: Exception) -> LightRAGError:
+def _failure_of_part(
+    role: str, kind: type[LightRAGError], part: object, error: Exception
+) -> LightRAGError:
     name = repr_start(getattr(part, "name", type(part).__qualname__))
     failure = kind(f"{role} {name} failed: {described(error)}")
     if isinstance(failure, EmbeddingError):

@@ -131,7 +131,7 @@ SENTENCE_PENALTY = 0.07
 WORD_PENALTY = 0.6
 LONG_SENTENCE = 100  # characters; longer sentences are divided, too
 WORD_GROUPS = pattern_of(r"(?s).{1,60}[\s，、；：,;:]|.{5}")  # the parts of a long sentence
-ADDRESS = pattern_of(
+UNCUT_ADDRESS = pattern_of(
     r"(?<![A-Za-z])[A-Za-z][A-Za-z0-9+.-]{1,15}://[!-~]{1,2000}|(?<=\]\()[^()\s]{1,2000}"
 )  # is cut only where no other border fits
 VISIBLE = pattern_of(r"\S")
@@ -423,7 +423,7 @@ def _borders(text: str) -> Iterator[tuple[int, float]]:
     """
     inside_addresses = {
         position
-        for address in ADDRESS.finditer(text)
+        for address in UNCUT_ADDRESS.finditer(text)
         for position in range(address.start() + 1, address.end())
     }
     yield 0, PARAGRAPH_PENALTY

@@ -53,7 +53,7 @@ _OCTAL_DUMP = pattern_of(  # of `od`: an offset of seven digits before bytes or 
     r"^(?:[0-7]{7}(?:[ \t]+(?:[0-7]{3}|[0-7]{6}))++[ \t]*\r?(?:\n|\Z)){3,}+(?:[0-7]{7}[ \t]*\r?$)?+",
     re.MULTILINE,
 )
-_ADDRESS = pattern_of(
+_LINE_ADDRESS = pattern_of(
     r"\A[ \t]*+(?:0x)?(?:[0-9A-Fa-f]{4,16}:[ \t]|0[0-9A-Fa-f]{3,15}(?:[ \t]{2}|(?<=[0-9A-Fa-f]{7})[ \t]))"
 )
 _HEX_NUMBER = pattern_of(r"[0-9A-Fa-f]{2,}")
@@ -97,7 +97,7 @@ def _text_of_columns(match: re.Match[str]) -> str:
     numbers: list[str] = _HEX_NUMBER.findall(text)
     ((width, count),) = Counter(map(len, numbers)).most_common(1)
     is_in_columns = width in WORD_WIDTHS and count >= COLUMN_SHARE * len(numbers)
-    is_marked = width == BYTE_WIDTH or "0x" in text or bool(_ADDRESS.match(text))
+    is_marked = width == BYTE_WIDTH or "0x" in text or bool(_LINE_ADDRESS.match(text))
     last_digits = "".join(number[-1] for number in numbers if len(number) == width)
     if is_in_columns and is_marked and _is_mixed(last_digits):
         return _text_of_hexadecimal(match)

@@ -205,7 +205,7 @@ def nearest_quotes(question: str, context: Context, language: Language) -> list[
             for quote in sorted(group, key=lambda quote: -_score(quote, other_weights))
         ]
     names = names_in_question(question, language)
-    spellings_by_name = [_spellings(name, context) for name in names]
+    spellings_by_name = [_names_of_bearer(name, context) for name in names]
     if names and not any(map(partial(_may_be_named, quotes), spellings_by_name)):
         return []
     weights = _term_weights(question, context, quotes)
@@ -233,7 +233,7 @@ def _tells_something(term: str) -> bool:
     return not is_lone(term) and {*FUNCTION_CHARACTERS}.isdisjoint(term)
 
 
-def _spellings(name: str, context: Context) -> list[str]:
+def _names_of_bearer(name: str, context: Context) -> list[str]:
     """A name, and the other names of the entity that the graph has under it."""
     key = name_key(name)
     names_by_entity = [(entity.name, *entity.aliases) for entity in context.entities]
@@ -303,7 +303,7 @@ def _missing_words_note(
     than half of all are missing: not single letters and not runs of Chinese characters, whose words are unknown.
     """
     names = names_in_question(question, language)
-    held_names = [name for name in names if _is_held(quotes, _spellings(name, context))]
+    held_names = [name for name in names if _is_held(quotes, _names_of_bearer(name, context))]
     quoted = content_terms(" ".join(held_names)).union(
         *[quote.terms | quote.setting_terms for quote in quotes]
     )

@@ -115,9 +115,8 @@ def with_subjects(
             candidate = heading
             last_subject = heading
         elif is_row or start > mark_start or _NEW_PARAGRAPH.search(text, end_before, start):
-            pronoun = _PRONOUN_WORD.search(text, start, end)
-            is_of_person = pronoun is not None and pronoun.lastgroup == "person"
-            candidate = heading if is_of_person and last_subject is heading else None
+            is_of_heading = _has_personal_pronoun(text, start, end) and last_subject is heading
+            candidate = heading if is_of_heading else None
         end_before = len(text) if is_heading else end  # below a heading begins no further paragraph
         is_pronoun = not is_heading and _begins_with_pronoun(text, start, end, names)
         subject = _pronoun_subject(text, start, end, candidate) if is_pronoun else None
@@ -137,9 +136,7 @@ def with_subjects(
         )
         if not is_heading:
             candidate = _next_candidate(text, sentences[-1], candidate, heading)
-            first_name = _opening_name(text, sentences[-1])
-            if first_name is not None and first_name.type not in _THINGS:
-                last_subject = heading if _is_same(first_name, heading) else first_name
+            last_subject = _last_subject(text, sentences[-1], last_subject, heading)
     return sentences
 
 
@@ -205,6 +202,22 @@ def _may_be_person(name: Phrase) -> bool:
     return is_given_name(words[0]) or not any(
         word in STOP_WORDS or is_ordinary(word) for word in words
     )
+
+
+def _has_personal_pronoun(text: str, start: int, end: int) -> bool:
+    """Whether the first pronoun of a sentence is "he" or "she" or the like."""
+    pronoun = _PRONOUN_WORD.search(text, start, end)
+    return pronoun is not None and pronoun.lastgroup == "person"
+
+
+def _last_subject(
+    text: str, sentence: NamedSentence, before: Phrase | None, heading: Phrase | None
+) -> Phrase | None:
+    """The last name that a sentence began with, unless that of a thing: the heading itself if it has the name."""
+    name = _opening_name(text, sentence)
+    if name is None or name.type in _THINGS:
+        return before
+    return heading if _is_same(name, heading) else name
 
 
 def _is_same(name: Phrase, heading: Phrase | None) -> bool:
