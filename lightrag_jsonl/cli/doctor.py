@@ -43,7 +43,7 @@ from lightrag_jsonl.readers.old_office import OLD_FORMATS, office_program
 from lightrag_jsonl.storage.opening import has_index
 from lightrag_jsonl.text.strings import counted
 
-LEAST_SPACE = 200 << 20  # bytes free on the disk: an index grows by about 10 kB a chunk
+LEAST_SPACE = 200 << 20  # bytes free on the disk: an index takes about 15 kB a chunk
 FILE_PACKAGES = ("docx", "lxml", "openpyxl", "pptx", "pypdfium2", "trafilatura")
 ANSWER_TOKENS = 16  # of the answer to the one short request of --ask
 MOST_FOLDERS = 1000  # looked into for an index
@@ -260,7 +260,7 @@ def _storage_problems(address: Address) -> Iterator[str]:
     else:
         free = shutil.disk_usage(folder).free
         if free < LEAST_SPACE:
-            yield f"the disk of {folder} is nearly full: {free >> 20} MB are free, about 10 kB a chunk are needed"
+            yield f"the disk of {folder} is nearly full: {free >> 20} MB are free; an index takes about 15 kB a chunk"
 
 
 def _other_indexes(address: Address) -> list[str]:

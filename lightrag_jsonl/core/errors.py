@@ -178,10 +178,10 @@ def required_packages() -> Iterator[None]:
 
 def described(error: BaseException) -> str:
     """The type and the words of an error of a library or of a user's code."""
-    return f"{type(error).__name__}: {message_of(error)}".removesuffix(": ")
+    return f"{type(error).__name__}: {error_text(error)}".removesuffix(": ")
 
 
-def message_of(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
     """The words of any error, cut and as they can be stored; "" if a user's `__str__` raises."""
     try:
         return sanitize(cut(str(error), LONGEST_WORDS))

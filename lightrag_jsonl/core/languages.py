@@ -11,6 +11,7 @@ from lightrag_jsonl.text.cjk import CJK, has_cjk, is_cjk
 from lightrag_jsonl.text.patterns import pattern_of
 
 Language: TypeAlias = Literal["en", "zh"]
+_OTHER_WORD = pattern_of(rf"[^\W\d_{CJK}]+")  # in letters that are not CJK
 LANGUAGE_TAG = pattern_of(r"(en|zh)(?:-[a-z0-9]{1,8})*")  # RFC 5646
 LANGUAGES_BY_NAME: Mapping[str, Language] = {
     "english": "en",
@@ -51,9 +52,6 @@ def usual_language(name: str, recorded: str = "") -> str:
     if tag := LANGUAGE_TAG.fullmatch(folded):
         return tag[1]
     return LANGUAGES_BY_NAME.get(folded, name)
-
-
-_OTHER_WORD = pattern_of(rf"[^\W\d_{CJK}]+")
 
 
 @lru_cache(400)

@@ -230,7 +230,7 @@ def nearest_quotes(question: str, context: Context, language: Language) -> list[
 
 def _tells_something(term: str) -> bool:
     """Whether a term is no lone character, and no pair of characters with one that only joins words."""
-    return not is_lone(term) and {*FUNCTION_CHARACTERS}.isdisjoint(term)
+    return not is_lone(term) and not any(character in FUNCTION_CHARACTERS for character in term)
 
 
 def _names_of_bearer(name: str, context: Context) -> list[str]:
@@ -385,15 +385,16 @@ def _holds_half(quote: Quote, name_terms: frozenset[str]) -> bool:
 
 
 def _is_form_of(term: str, word: str) -> bool:
-    """Whether a word is another one with an English ending of nations and places (India, Indian) or of a plural; accents
-    do not count.
+    """Whether one of two words is the other with an English ending of nations and places (India, Indian) or of a
+    plural; accents do not count.
     """
     shorter, longer = sorted(map(without_accents, (term, word)), key=len)
-    stems = {shorter, shorter.removesuffix(shorter[-1:]) if shorter[-1:] in VOWEL_ENDS else shorter}
-    is_long = len(shorter) >= SHORTEST_FORM and shorter.isalpha()
-    return is_long and any(
-        longer.removeprefix(stem) in ENDINGS_OF_FORMS for stem in stems if longer.startswith(stem)
-    )
+    if len(shorter) < SHORTEST_FORM or not shorter.isalpha():
+        return False
+    stems = [shorter]
+    if shorter.endswith(VOWEL_ENDS):
+        stems.append(shorter[:-1])
+    return any(longer in {stem + ending for ending in ENDINGS_OF_FORMS} for stem in stems)
 
 
 def _by_score(scored: Sequence[tuple[Quote, float]]) -> list[Quote]:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from lightrag_jsonl.core.answers import Answer, Context, Keywords, Reading
 from lightrag_jsonl.core.edges import Edge, EdgeSelection, SelectedEdge, candidate_edges
-from lightrag_jsonl.core.errors import StorageError, message_of
+from lightrag_jsonl.core.errors import StorageError, error_text
 from lightrag_jsonl.core.modes import MODES
 from lightrag_jsonl.core.protocols import QueryObserver
 from lightrag_jsonl.core.types import Chunk, Relation, TraceSummary
@@ -144,7 +144,7 @@ class Recorder(QueryObserver):
         end = events.End(
             trace_id=self.session.trace_id,
             ended_at=self.clock(),
-            error=message_of(error) or type(error).__name__,
+            error=error_text(error) or type(error).__name__,
             usage=self.meter.spent,
         )
         await self._record(end)
