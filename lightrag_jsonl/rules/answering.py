@@ -32,15 +32,12 @@ from lightrag_jsonl.rules.quotes import (
 from lightrag_jsonl.text.cjk import FUNCTION_CHARACTERS, has_cjk, is_cjk, is_lone
 from lightrag_jsonl.text.dates import days_and_months
 from lightrag_jsonl.text.markup import without_marks
-from lightrag_jsonl.text.names import folded_text, name_key, without_accents
+from lightrag_jsonl.text.names import folded_text, name_key
 from lightrag_jsonl.text.numbers import NumberedPart, numbered_parts
 from lightrag_jsonl.text.patterns import pattern_of
 from lightrag_jsonl.text.question_kinds import asks_about_everything, asks_for_list, content_words
 
 NEAREST_SENTENCES = 3  # sentences of an answer
-SHORTEST_FORM = 4  # letters of a word that may stand in another form
-ENDINGS_OF_FORMS = ("", "s", "n", "an", "ian", "ean", "ic", "ese", "ish", "i", "y")
-VOWEL_ENDS = ("a", "e", "y")  # may give way to an ending: China, Chinese
 MOST_EMBEDDED = 40  # sentences of the best passages, where none has a word of the question
 # Not tuned: from half to twice as much, answers of SQuAD, DRCD and CMRC 2018 hold as many of the labels.
 SETTING_WEIGHT = 0.5  # of a term that stands only in the headings above a sentence
@@ -206,7 +203,7 @@ def nearest_quotes(question: str, context: Context, language: Language) -> list[
         ]
     names = names_in_question(question, language)
     spellings_by_name = [_names_of_bearer(name, context) for name in names]
-    if names and not any(map(partial(_may_be_named, quotes), spellings_by_name)):
+    if names and not any(map(partial(_is_held, quotes), spellings_by_name)):
         return []
     weights = _term_weights(question, context, quotes)
     own_names = spellings_by_name[0] if len(names) == 1 else []
@@ -360,19 +357,6 @@ def _score(quote: Quote, weights: Mapping[str, float]) -> float:
     return quote.weight * weight / (1 + RANK_DECAY * quote.rank)
 
 
-def _may_be_named(quotes: Sequence[Quote], spellings: Sequence[str]) -> bool:
-    """Whether a quote, or a heading above, has half of the words of a name in one of its spellings; or all words
-    of one stand there in another form: "India" for "Indian".
-    """
-    if _is_held(quotes, spellings):
-        return True
-    terms = frozenset[str]().union(*[quote.terms | quote.setting_terms for quote in quotes])
-    return any(
-        all(any(map(partial(_is_form_of, term), terms)) for term in content_terms(spelling))
-        for spelling in spellings
-    )
-
-
 def _is_held(quotes: Sequence[Quote], spellings: Sequence[str]) -> bool:
     """Whether a quote, or a heading above, has half of the words of a name in one of its spellings."""
     terms_of_spellings = list(map(content_terms, spellings))
@@ -382,19 +366,6 @@ def _is_held(quotes: Sequence[Quote], spellings: Sequence[str]) -> bool:
 def _holds_half(quote: Quote, name_terms: frozenset[str]) -> bool:
     """Whether a quote, or a heading above, has half of the words of a name."""
     return 2 * len(name_terms & (quote.terms | quote.setting_terms)) >= len(name_terms)
-
-
-def _is_form_of(term: str, word: str) -> bool:
-    """Whether one of two words is the other with an English ending of nations and places (India, Indian) or of a
-    plural; accents do not count.
-    """
-    shorter, longer = sorted(map(without_accents, (term, word)), key=len)
-    if len(shorter) < SHORTEST_FORM or not shorter.isalpha():
-        return False
-    stems = [shorter]
-    if shorter.endswith(VOWEL_ENDS):
-        stems.append(shorter[:-1])
-    return any(longer in {stem + ending for ending in ENDINGS_OF_FORMS} for stem in stems)
 
 
 def _by_score(scored: Sequence[tuple[Quote, float]]) -> list[Quote]:

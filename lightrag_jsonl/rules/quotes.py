@@ -24,7 +24,7 @@ from lightrag_jsonl.text.markup import (
     without_marks,
     without_markup,
 )
-from lightrag_jsonl.text.names import folded_text
+from lightrag_jsonl.text.names import folded_text, without_accents
 from lightrag_jsonl.text.numbers import NumberedPart, numbered_lines, numbered_parts
 from lightrag_jsonl.text.patterns import pattern_of
 from lightrag_jsonl.text.sentences import LIST_ITEM, TABLE_ROW, sentence_spans
@@ -337,9 +337,9 @@ def _without_note(mark: re.Match[str]) -> str:
 
 def content_terms(text: str) -> frozenset[str]:
     """The terms of a text except function words, or all terms if only function words: verbs in the
-    base form ("wrote" meets "write"), and without endings.
+    base form ("wrote" meets "write"), and without endings and accents.
     """
-    terms = search_terms(text)
+    terms = search_terms(without_accents(text))
     content = [term for term in terms if term not in _function_terms()]
     return frozenset(stem(VERB_BASES.get(term, term)) for term in content or terms)
 

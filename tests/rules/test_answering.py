@@ -212,16 +212,15 @@ def test_the_three_nearest_are_shown_those_with_the_only_name_first() -> None:
 @pytest.mark.parametrize(
     ("name", "written", "is_found"),
     [
-        ("Orlian", "Orlia", True),
-        ("Tolva's", "Tolvan", True),
         ("Muller", "Müller", True),
+        ("Müller", "Muller", True),
         ("Mark", "The market", False),
         ("Paris", "The parish", False),
         ("Rome", "Romeo", False),
     ],
 )
-def test_another_form_of_a_name_refuses_no_answer(name: str, written: str, is_found: bool) -> None:
-    """India's is said of India; a word that only begins alike is another word."""
+def test_an_accent_refuses_no_answer(name: str, written: str, is_found: bool) -> None:
+    """A name without its accents is the name; a word that only begins alike is another word."""
     text = f"{written} opened a school in 1990. It rained."
     said = answer(f"When did {name} open a school?", context(text, facts=False))
 
