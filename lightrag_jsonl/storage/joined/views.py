@@ -246,9 +246,6 @@ class JoinedReads(StoreView):
     def matching_chunks(self, conditions: Sequence[Condition]) -> list[int]:
         return self._rows("chunk", lambda part: part.view.matching_chunks(conditions))
 
-    def document_dates(self) -> list[str]:
-        return sorted({date for view in self._views for date in view.document_dates()})
-
     def chunk_documents(self, rows: RowIds = None) -> dict[int, tuple[int, str]]:
         return self._by_chunk(
             rows,

@@ -117,22 +117,6 @@ class PostgresFullText(FullText):
 
 ROWS_FETCHED = 1_000  # that are turned into Python's values together
 LONGEST_VECTOR = 4_000  # the most that an index of halfvec takes
-# The members of a field's list, or its only value, as `item`; true and false count as 1 and 0.
-MEETS = """EXISTS (SELECT 1 FROM (SELECT {fields} -> ?::text whole) field, jsonb_array_elements(
-    CASE jsonb_typeof(whole) WHEN 'array' THEN whole ELSE jsonb_build_array(whole) END)
-    members (member), LATERAL (SELECT CASE member WHEN 'true' THEN '1' WHEN 'false' THEN '0'
-    ELSE member END item) counted, jsonb_array_elements(?::jsonb) choices (choice)
-    WHERE {compares})"""
-COMPARES = """jsonb_typeof(item) = jsonb_typeof(choice) AND CASE jsonb_typeof(item)
-    WHEN 'string' THEN (item #>> '{{}}') COLLATE "C" {comparator} (choice #>> '{{}}')
-    WHEN 'number' THEN item {comparator} choice END"""
-
-BOTH_ARE_TEXTS = "jsonb_typeof(item) = 'string' AND jsonb_typeof(choice) = 'string'"
-TEXT_TESTS = {
-    "contains": "strpos(item #>> '{}', choice #>> '{}') > 0",
-    "starts with": "starts_with(item #>> '{}', choice #>> '{}')",
-    "ends with": "right(item #>> '{}', length(choice #>> '{}')) = choice #>> '{}'",
-}
 
 
 class SentStatement:
@@ -175,13 +159,6 @@ class PostgresDialect(Dialect):
     """A connection to PostgreSQL, which gives values in binary form; `Dialect` says what each method promises."""
 
     NO_LIMIT = "ALL"
-    OWN_FIELDS = (
-        "jsonb_build_object('id', d.name, 'title', d.title, 'source', d.source, 'date', d.date)"
-    )
-    METADATA = "d.metadata::jsonb"
-    CONTENT_KEYWORDS = """jsonb_build_object('content_keywords', (SELECT jsonb_agg(DISTINCT keyword)
-        FROM chunks c, jsonb_object_keys(c.report::jsonb -> 'content_keywords') keyword
-        WHERE c.document = d.id))"""
     FOR_UPDATE = " FOR UPDATE"
     NO_VECTOR = "'[0]'::halfvec"
     TABLE_COUNT = """SELECT count(*) FROM pg_class WHERE relkind = 'r' AND relname = ?
@@ -251,17 +228,6 @@ class PostgresDialect(Dialect):
 
     def json_field(self, column: str, field: str) -> str:
         return f"{column}::json ->> '{field}'"
-
-    def is_present(self, fields: str) -> str:
-        return f"coalesce({fields} -> ?::text, 'null') <> 'null'"
-
-    def meets(self, fields: str, comparator: str) -> str:
-        compares = "item = choice"
-        if comparator in TEXT_TESTS:
-            compares = f"{BOTH_ARE_TEXTS} AND {TEXT_TESTS[comparator]}"
-        elif comparator != "=":
-            compares = COMPARES.format(comparator=comparator)
-        return MEETS.format(fields=fields, compares=compares)
 
     # ── the first rows for each of many ids ─────────────────────────────────────────
 

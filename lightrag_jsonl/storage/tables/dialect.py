@@ -40,9 +40,6 @@ class Dialect(ABC):
     """
 
     NO_LIMIT: ClassVar[str]  # after LIMIT
-    OWN_FIELDS: ClassVar[str]  # of a document `d`, as a JSON object
-    METADATA: ClassVar[str]  # of a document `d`, as a JSON object
-    CONTENT_KEYWORDS: ClassVar[str]  # of a document `d`, as a JSON object with a list, or null
     FOR_UPDATE: ClassVar[
         str
     ]  # after SELECT: nobody else changes these rows; empty if one writes at a time
@@ -102,17 +99,6 @@ class Dialect(ABC):
     @abstractmethod
     def json_field(self, column: str, field: str) -> str:
         """A field of the JSON object in a column, as text."""
-
-    @abstractmethod
-    def is_present(self, fields: str) -> str:
-        """A test whether a JSON object has a field, the parameter, that is not null."""
-
-    @abstractmethod
-    def meets(self, fields: str, comparator: str) -> str:
-        """A test whether a field of a JSON object, or a member of a list there, compares so (`=`, `<`,
-        `contains`, `starts with`, `ends with` and so on) with a value of several. The first parameter is the field, each further parameter the JSON of the
-        values.
-        """
 
     # ── the first rows for each of many ids ─────────────────────────────────────────
 
