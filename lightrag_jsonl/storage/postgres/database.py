@@ -34,7 +34,7 @@ from lightrag_jsonl.storage.postgres.connection import (
 from lightrag_jsonl.storage.postgres.database_graph import DatabaseGraph
 from lightrag_jsonl.storage.postgres.dialect import PostgresDialect
 from lightrag_jsonl.storage.postgres.memory import PostgresMemory
-from lightrag_jsonl.storage.postgres.vectors import PostgresVectors
+from lightrag_jsonl.storage.postgres.vectors import PostgresVectors, index_vectors
 from lightrag_jsonl.storage.store import FORMAT, Store, schema_of
 from lightrag_jsonl.storage.tables.base import TABLE_NAMES, by_name, only_column
 from lightrag_jsonl.storage.tables.dialect import Dialect
@@ -220,6 +220,9 @@ class PostgresStore(Store):
                     if not durable:
                         transaction.dialect.execute("SET LOCAL synchronous_commit = off")
                     yield transaction
+                    for kind, rows in transaction.touched.items():
+                        if rows:
+                            index_vectors(transaction.dialect, kind)
                     transaction.record_commit()
                     generation = transaction.generation if self._lock is not None else -1
                     (id,) = only_column(transaction.dialect.execute(TRANSACTION_ID))

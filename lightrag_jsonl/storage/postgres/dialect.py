@@ -10,7 +10,6 @@ from pgvector import HalfVector
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.types import Kind
-from lightrag_jsonl.storage.postgres.vectors import index_vectors
 from lightrag_jsonl.storage.tables.dialect import Dialect, Keys, numbered_parameters
 from lightrag_jsonl.storage.tables.full_text import (
     JOINT_SCORE,
@@ -21,6 +20,7 @@ from lightrag_jsonl.storage.tables.full_text import (
     stored_term,
     term_ranges,
 )
+from lightrag_jsonl.storage.vector_index import HALF, Halves
 
 COPY = "COPY postings (term, part, occurrences, length) FROM STDIN"
 DELETE = """DELETE FROM postings USING unnest(?::text[], ?::bigint[]) gone (term, part)
@@ -266,18 +266,5 @@ class PostgresDialect(Dialect):
             )
         return HalfVector(vector)
 
-    def unpack(self, data: Any) -> Vectors:
-        return np.asarray(data.to_numpy(), np.float32)
-
-    def vector_length(self, kind: Kind) -> int:
-        rows = f"{kind}_vectors WHERE data <> {self.NO_VECTOR}"
-        statement = f"SELECT vector_dims(data) FROM {rows} ORDER BY id LIMIT 1"
-        for (length,) in self.execute(statement):
-            return int(length)
-        return 0
-
-    def before_commit(self, touched: Mapping[Kind, Collection[int]]) -> None:
-        """Index the vectors of large kinds."""
-        for kind, rows in touched.items():
-            if rows:
-                index_vectors(self, kind)
+    def unpack(self, data: Any) -> Halves:
+        return np.asarray(data.to_numpy(), HALF)

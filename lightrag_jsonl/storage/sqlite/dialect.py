@@ -22,7 +22,7 @@ from lightrag_jsonl.storage.tables.full_text import (
     FullText,
     term_parts,
 )
-from lightrag_jsonl.storage.vector_index import HALF
+from lightrag_jsonl.storage.vector_index import HALF, Halves
 
 
 class SQLiteFullText(FullText):
@@ -191,16 +191,5 @@ class SQLiteDialect(Dialect):
     def pack(self, vector: Vectors) -> object:
         return vector.astype(HALF).tobytes()
 
-    def unpack(self, data: Any) -> Vectors:
-        """A vector, or several in a row, as float32."""
-        return np.frombuffer(data, HALF).astype(np.float32)
-
-    def vector_length(self, kind: Kind) -> int:
-        rows = f"{kind}_vectors WHERE data <> {self.NO_VECTOR}"
-        statement = f"SELECT length(data) / 2 FROM {rows} LIMIT 1"
-        for (length,) in self._connection.execute(statement):
-            return int(length)
-        return 0
-
-    def before_commit(self, touched: Mapping[Kind, Collection[int]]) -> None:
-        """Nothing: each search looks for commits."""
+    def unpack(self, data: Any) -> Halves:
+        return np.frombuffer(data, HALF)

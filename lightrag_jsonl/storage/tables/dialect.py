@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Protocol, TypeAlias
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.storage.tables.full_text import FullText
+from lightrag_jsonl.storage.vector_index import Halves
 from lightrag_jsonl.text.patterns import pattern_of
 
 PARAMETER = pattern_of(r"\?(\d*)")
@@ -126,16 +127,8 @@ class Dialect(ABC):
         """A vector as the parameter of a statement."""
 
     @abstractmethod
-    def unpack(self, data: Any) -> Vectors:
-        """A vector as float32, from the value in a column."""
-
-    @abstractmethod
-    def vector_length(self, kind: Kind) -> int:
-        """The length of the vectors of a kind; 0 if there are none."""
-
-    @abstractmethod
-    def before_commit(self, touched: Mapping[Kind, Collection[int]]) -> None:
-        """Do what the database needs at the end of a change of documents, graph or vectors."""
+    def unpack(self, data: Any) -> Halves:
+        """A vector in half precision, from the value in a column."""
 
 
 @lru_cache(maxsize=1_000)
