@@ -158,7 +158,6 @@ class SentStatement:
 class PostgresDialect(Dialect):
     """A connection to PostgreSQL, which gives values in binary form; `Dialect` says what each method promises."""
 
-    NO_LIMIT = "ALL"
     FOR_UPDATE = " FOR UPDATE"
     NO_VECTOR = "'[0]'::halfvec"
     TABLE_COUNT = """SELECT count(*) FROM pg_class WHERE relkind = 'r' AND relname = ?

@@ -109,7 +109,6 @@ def _phrase(term: str) -> str:
 class SQLiteDialect(Dialect):
     """A connection to SQLite; `Dialect` says what each method promises."""
 
-    NO_LIMIT = "-1"
     FOR_UPDATE = ""
     NO_VECTOR = "x'0000'"
     TABLE_COUNT = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = ?"

@@ -40,7 +40,6 @@ class Dialect(ABC):
     refuses to write. Several threads call the dialect of a snapshot at once.
     """
 
-    NO_LIMIT: ClassVar[str]  # after LIMIT
     FOR_UPDATE: ClassVar[
         str
     ]  # after SELECT: nobody else changes these rows; empty if one writes at a time
