@@ -150,16 +150,12 @@ class PostgresStore(Store):
 
     @contextlib.contextmanager
     def view(self) -> Iterator[StoreView]:
-        """A consistent view for reading: of the state at the first query; statements are sent in a
-        pipeline.
-        """
+        """A consistent view for reading: of the state at the first query."""
         self._check_open()
         with our_errors(self._address):
             connection = self._begun()
             try:
-                with connection.pipeline():
-                    yield StoreView(PostgresDialect(connection))
-                    connection.execute("ROLLBACK")
+                yield StoreView(PostgresDialect(connection))
             except psycopg.OperationalError as error:
                 if connection.closed:
                     raise ConnectionLostError(f"{self._address} {LOST}") from error

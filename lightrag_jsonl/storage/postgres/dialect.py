@@ -1,6 +1,6 @@
 """The dialect of PostgreSQL: parameters $1, arrays, jsonb, vectors of pgvector; and the full text, with the scores of FTS5."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from pgvector import HalfVector
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.types import Kind
-from lightrag_jsonl.storage.tables.dialect import Dialect, Keys, numbered_parameters
+from lightrag_jsonl.storage.tables.dialect import Cursor, Dialect, Keys, numbered_parameters
 from lightrag_jsonl.storage.tables.full_text import (
     JOINT_SCORE,
     PARTS,
@@ -115,44 +115,7 @@ class PostgresFullText(FullText):
 
 # ── SQL ───────────────────────────────────────────────────────────────────────
 
-ROWS_FETCHED = 1_000  # that are turned into Python's values together
 LONGEST_VECTOR = 4_000  # the most that an index of halfvec takes
-
-
-class SentStatement:
-    """The result of a statement, which is waited for when it is first read.
-
-    In a view, where statements are sent in a pipeline, the server works on a statement while the next
-    one is written; results of several statements take one way there and back.
-    """
-
-    def __init__(self, cursor: psycopg.Cursor[Any]) -> None:
-        self._cursor = cursor
-        self._first_rows: list[tuple[Any, ...]] | None = None
-
-    @property
-    def description(self) -> Any:
-        """A sequence for each column, whose first item is the name."""
-        self._read_first()
-        return self._cursor.description
-
-    @property
-    def rowcount(self) -> int:
-        """The number of changed rows."""
-        return self._cursor.rowcount
-
-    def __iter__(self) -> Iterator[tuple[Any, ...]]:
-        """The rows."""
-        rows = self._read_first()
-        while rows:
-            yield from rows
-            rows = self._cursor.fetchmany(ROWS_FETCHED)
-
-    def _read_first(self) -> list[tuple[Any, ...]]:
-        """The first rows, when the statement is done."""
-        if self._first_rows is None:
-            self._first_rows = self._cursor.fetchmany(ROWS_FETCHED)
-        return self._first_rows
 
 
 class PostgresDialect(Dialect):
@@ -185,9 +148,8 @@ class PostgresDialect(Dialect):
         self.connection = connection
         self.full_text = PostgresFullText(self)
 
-    def execute(self, statement: str, *parameters: object) -> SentStatement:
-        cursor = self.connection.execute(numbered_parameters(statement), parameters, binary=True)
-        return SentStatement(cursor)
+    def execute(self, statement: str, *parameters: object) -> Cursor:
+        return self.connection.execute(numbered_parameters(statement), parameters, binary=True)
 
     def execute_many(self, statement: str, rows: Iterable[Sequence[object]]) -> int:
         """Run one statement for each row of parameters, in a pipeline."""
