@@ -119,7 +119,8 @@ class JoinedStore(Store):
         """The joined graph of these snapshots; remembered until one of the indexes changes."""
         with self._lock:
             if self._graph is None or self._graph[0] is not state:
-                self._graph = state, state.graph(snapshots)
+                graph_rows = state.graph_rows([snapshot.graph.rows for snapshot in snapshots])
+                self._graph = state, GraphIndex.of(graph_rows)
             return self._graph[1]
 
     @contextlib.contextmanager
