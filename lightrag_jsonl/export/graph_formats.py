@@ -6,6 +6,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from importlib import resources
 from operator import itemgetter
 from pathlib import Path
@@ -100,12 +101,8 @@ def export_graph(view: StoreView, format: GraphFormat, *, language: str = "en") 
 def _network_of(view: StoreView) -> "nx.Graph":
     """The graph that a view shows; nodes in the order of their names."""
     names = view.entity_names(view.entity_rows())
-    return network(
-        GraphIndex.of(view.graph_rows()),
-        dict(sorted(names.items(), key=itemgetter(1))),
-        read_entities=view.entities,
-        read_relations=view.relations,
-    )
+    ordered_names = dict(sorted(names.items(), key=itemgetter(1)))
+    return network(GraphIndex.of(view.graph_rows()), ordered_names, lambda: nullcontext(view))
 
 
 def records(view: StoreView) -> Iterator[Record]:

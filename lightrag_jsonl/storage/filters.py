@@ -1,4 +1,4 @@
-"""Filters on documents as conditions on fields, compiled by each store to a query language.
+"""Filters on documents as conditions on fields.
 
 The fields `id`, `title`, `source` and `date` are the document's own and hold texts; dates compare as time. `content_keywords`
 is a list of the themes that were read in the document. All other fields are in the metadata. A list meets a condition if a member does, null is absent, true and false
@@ -6,11 +6,11 @@ count as 1 and 0, and objects meet nothing.
 """
 
 import operator
-import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.types import Json
@@ -18,7 +18,12 @@ from lightrag_jsonl.text.dates import first_day, iso_date, last_day
 from lightrag_jsonl.text.strings import sanitize
 
 CONTENT_KEYWORDS = "content_keywords"
-OWN_FIELDS = frozenset(("id", "title", "source", "date"))
+OWN_FIELDS = {
+    "id": "name",
+    "title": "title",
+    "source": "source",
+    "date": "date",
+}  # and their columns
 COMPARATORS = {"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
 COMPARATORS |= {"$eq": "=", "$in": "=", "$ne": "!=", "$nin": "!="}
 TEXT_COMPARATORS = {"$contains": "contains", "$starts_with": "starts with"}
@@ -31,19 +36,20 @@ _COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
     "<=": operator.le,
     ">": operator.gt,
     ">=": operator.ge,
+    "contains": operator.contains,
+    "starts with": str.startswith,
+    "ends with": str.endswith,
 }
-MOST_CONDITIONS = 100  # SQLite nests them, and allows a depth of 1,000
-LARGEST_INTEGER = 2**63 - 1
-FINITE = int(sys.float_info.max)
+MOST_CONDITIONS = 100  # each looks at all documents
 
-Value: TypeAlias = str | int | float | None  # integers are of 64 bits
+Value: TypeAlias = str | int | float | None
 
 
 class Condition(Struct, frozen=True):
     """The field compares so with at least one of the values ("!=", "not contains": with all values).
 
     Texts compare with texts only, numbers with numbers only, and an absent field with nothing, but
-    for "=" with None among the values. The values of own fields are texts.
+    for "=" with None among the values. The values of own fields are texts, and so are those to be contained.
     """
 
     field: str
@@ -77,41 +83,69 @@ def parse_where(where: Mapping[str, Json]) -> tuple[Condition, ...]:
     return tuple(conditions)
 
 
-def by_time(condition: Condition, dates: Iterable[str]) -> Condition:
-    """A condition on the date as one on the texts of dates, `dates` being all that documents have.
+def meeting_rows(condition: Condition, values: Mapping[int, object]) -> set[int]:
+    """The row ids of the documents that meet a condition; `values` has what each document has in the field."""
+    comparator = condition.comparator
+    if comparator in OPPOSITES:
+        present_rows = {row for row, value in values.items() if value is not None}
+        opposite = structs.replace(condition, comparator=OPPOSITES[comparator])
+        return present_rows - meeting_rows(opposite, values)
+    is_of_time = condition.field == "date" and comparator not in TEXT_COMPARATORS.values()
+    if comparator == "=" and not is_of_time:
+        choices = frozenset(condition.values)
+        return {row for row, value in values.items() if not choices.isdisjoint(_members(value))}
+    compares = _compares_in_time if is_of_time else _compares
+    return {
+        row
+        for row, value in values.items()
+        if any(
+            compares(member, comparator, choice)
+            for member in _members(value)
+            for choice in condition.values
+        )
+    }
+
+
+def _members(value: object) -> list[Value]:
+    """A value, or those in a list; None only for an absent one, and no objects."""
+    if value is None:
+        return [None]
+    values = value if isinstance(value, list) else [value]
+    return [member for member in values if isinstance(member, str | int | float)]
+
+
+def _compares(value: Value, comparator: str, choice: Value) -> bool:
+    """Whether a value compares so with a choice of the same kind."""
+    if value is None or choice is None or isinstance(value, str) != isinstance(choice, str):
+        return False
+    return _COMPARE[comparator](value, choice)
+
+
+@lru_cache(maxsize=2**16)  # documents have few different dates
+def _compares_in_time(value: Value, comparator: str, choice: Value) -> bool:
+    """Whether a date compares so with another.
 
     A date is as long as it is precise: "2021-06" is neither before nor after "2021", but meets "<= 2021".
     Where both texts begin with the same day in our form, and where both are no dates, texts are compared as
     they are; what is no date is neither before nor after one.
     """
-    is_equal = condition.comparator in ("=", "!=")
-    comparator = "=" if is_equal else condition.comparator
-    values = [value for value in condition.values if value is not None]
-    meeting = [
-        date for date in dates if any(_meets(date, comparator, str(value)) for value in values)
-    ]
-    absent = [value for value in condition.values if value is None]
-    return Condition(
-        field=condition.field,
-        comparator=condition.comparator if is_equal else "=",
-        values=(*meeting, *absent),
-    )
-
-
-def _meets(date: str, comparator: str, value: str) -> bool:
+    if value is None or choice is None:
+        return comparator == "=" and value is choice
+    date = str(value)
+    other_date = str(choice)
     iso = iso_date(date)
-    other_iso = iso_date(value)
+    other_iso = iso_date(other_date)
     if comparator != "=" and bool(iso) != bool(other_iso):
         return False  # what is no date is neither before nor after one
-    if not (iso and other_iso) or (iso == other_iso and {date[:10], value[:10]} == {iso}):
-        return _COMPARE[comparator](date, value)
+    if not (iso and other_iso) or (iso == other_iso and {date[:10], other_date[:10]} == {iso}):
+        return _COMPARE[comparator](date, other_date)
     if comparator == "=":
         return iso == other_iso
     if comparator in (">", "<="):
         day = first_day(iso) if comparator == ">" else last_day(iso)
-        return bool(_COMPARE[comparator](day, last_day(other_iso)))
+        return _COMPARE[comparator](day, last_day(other_iso))
     day = last_day(iso) if comparator == "<" else first_day(iso)
-    return bool(_COMPARE[comparator](day, first_day(other_iso)))
+    return _COMPARE[comparator](day, first_day(other_iso))
 
 
 def _condition(field: str, name: str, operand: Json) -> Condition:
@@ -126,13 +160,9 @@ def _condition(field: str, name: str, operand: Json) -> Condition:
 
 
 def _comparable_value(field: str, value: Json) -> Value:
-    """A value as databases compare it: text without half characters, integers of 64 bits."""
+    """A value as fields have it: text without half characters, and nothing else in own fields."""
     if isinstance(value, dict | list):
         raise ConfigError(f"where[{field!r}]: values must be texts or numbers")
     if value is not None and field in OWN_FIELDS:
         value = str(value)
-    if isinstance(value, str):
-        return sanitize(value)
-    if isinstance(value, int) and abs(value) > LARGEST_INTEGER:
-        return float(min(max(value, -FINITE), FINITE))
-    return int(value) if isinstance(value, bool) else value
+    return sanitize(value) if isinstance(value, str) else value

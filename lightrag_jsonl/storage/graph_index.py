@@ -75,19 +75,29 @@ class GraphIndex:
         a chunk counts as changed if its mentions are. `rows` are the rows of these ids that exist
         now, with all the mentions of these chunks.
         """
-        old_entities = self.entities[~np.isin(self.entities, entities)]
-        old_chunks = self.chunks[~np.isin(self.chunks, chunks)]
-        unchanged = ~np.isin(self._relations[0], relations)
-        mentions = np.stack(self.all_mentions, axis=1)
-        old_mentions = mentions[~np.isin(mentions[:, 1], chunks)]
+        old = self.rows
+        unchanged = ~np.isin(old.relations[:, 0], relations)
+        old_mentions = old.mentions[~np.isin(old.mentions[:, 1], chunks)]
         return GraphIndex.of(
             GraphRows(
-                entities=np.append(old_entities, rows.entities),
-                chunks=np.append(old_chunks, rows.chunks),
-                relations=np.append(self._relations[:, unchanged].T, rows.relations, axis=0),
-                weights=np.append(self._weights[unchanged], rows.weights),
+                entities=np.append(old.entities[~np.isin(old.entities, entities)], rows.entities),
+                chunks=np.append(old.chunks[~np.isin(old.chunks, chunks)], rows.chunks),
+                relations=np.append(old.relations[unchanged], rows.relations, axis=0),
+                weights=np.append(old.weights[unchanged], rows.weights),
                 mentions=np.append(old_mentions, rows.mentions, axis=0),
             )
+        )
+
+    @property
+    def rows(self) -> GraphRows:
+        """All rows of the graph."""
+        relations = self.all_relations
+        return GraphRows(
+            entities=self.entities,
+            chunks=self.chunks,
+            relations=np.column_stack([relations, self.all_ends]),
+            weights=self.weights(relations),
+            mentions=np.column_stack(self.all_mentions),
         )
 
     def degrees(self, entities: Ids) -> Ids:

@@ -8,7 +8,7 @@ import numpy as np
 from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.storage.graph_index import GraphIndex
 from lightrag_jsonl.storage.tables.base import TABLE_NAMES
-from lightrag_jsonl.storage.vector_index import HALF, Halves, Ids, VectorBlock, VectorIndex
+from lightrag_jsonl.storage.vector_index import VectorBlock, VectorIndex
 from lightrag_jsonl.storage.views import StateMemory, StoreView
 
 
@@ -16,7 +16,7 @@ class VectorMemory:
     """The graph and the vectors of one generation.
 
     Each commit, of any process, records the touched rows; from these the memory catches up, while
-    nobody searches. The dialect packs vectors as bytes: float16, little endian.
+    nobody searches.
     """
 
     def __init__(self) -> None:
@@ -85,35 +85,17 @@ class VectorMemory:
 
     def load_vectors(self, view: StoreView, kind: Kind) -> None:
         """Read all vectors of a kind."""
-        ids, halves = self.read_vectors(view, kind, view.dialect.vector_length(kind))
+        ids, halves = view.vector_matrix(kind, view.vector_length(kind))
         self.vectors[kind] = VectorIndex.of(VectorBlock.of(ids, halves))
 
     def update_vectors(self, view: StoreView, kind: Kind, rows: Collection[int]) -> None:
         """Read the vectors of the touched rows of a kind."""
         index = self.vectors[kind]
-        if index.dim != view.dialect.vector_length(kind):
+        if index.dim != view.vector_length(kind):
             self.load_vectors(view, kind)
         elif rows:
-            ids, halves = self.read_vectors(view, kind, index.dim, rows)
+            ids, halves = view.vector_matrix(kind, index.dim, rows)
             self.vectors[kind] = index.updated(ascending(rows), ids, halves)
-
-    def read_vectors(
-        self, view: StoreView, kind: Kind, dim: int, rows: Collection[int] | None = None
-    ) -> tuple[Ids, Halves]:
-        """Row ids (n,), ascending, and vectors (n, dim) of all or some rows; other lengths are left out."""
-        dialect = view.dialect
-        test = f"{dialect.byte_length('data')} = {2 * dim} AND data <> {dialect.NO_VECTOR}"
-        statement = f"SELECT id, data FROM {kind}_vectors WHERE {test}"
-        parameters: list[object] = []
-        if rows is not None:
-            statement += f" AND id {dialect.among()}"
-            parameters.append(dialect.array(rows))
-        ids: list[int] = []
-        data = bytearray()
-        for id, vector in dialect.execute(f"{statement} ORDER BY id", *parameters):
-            ids.append(id)
-            data += vector
-        return np.array(ids, np.int64), np.frombuffer(data, HALF).reshape(len(ids), dim)
 
 
 def ascending(rows: Collection[int]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

@@ -3,6 +3,7 @@ read when they are asked for.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from datetime import datetime
 from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -13,6 +14,7 @@ from lightrag_jsonl.core.errors import required_packages
 from lightrag_jsonl.core.types import EDGE_FIELDS, NODE_FIELDS, Entity, Relation
 from lightrag_jsonl.storage.graph_index import GraphIndex
 from lightrag_jsonl.storage.store import Store
+from lightrag_jsonl.storage.views import StoreView
 from lightrag_jsonl.text.patterns import pattern_of
 
 if TYPE_CHECKING:
@@ -20,8 +22,6 @@ if TYPE_CHECKING:
 
 GraphAttributes: TypeAlias = dict[str, Any]
 NamedItem = TypeVar("NamedItem")
-ReadEntities: TypeAlias = Callable[[Collection[int]], Mapping[int, Entity]]  # by row id
-ReadRelations: TypeAlias = Callable[[Collection[int]], Mapping[int, Relation]]
 
 NOT_XML = pattern_of("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 BLOCK = 256  # rows that are read together
@@ -31,18 +31,24 @@ VISITED_NODES = 10_000  # whose neighbours are kept, for algorithms that come ba
 def network(
     index: GraphIndex,
     names: Mapping[int, str],
-    *,
-    read_entities: ReadEntities,
-    read_relations: ReadRelations,
+    open_view: Callable[[], AbstractContextManager[StoreView]],
 ) -> "nx.Graph":
     """A frozen networkx graph over an index; nodes are the names of entities, by row id in `names`.
 
-    Algorithms read its shape and the weights of relations from the arrays. The other attributes are those of
-    `Entity` and `Relation` as texts, for GraphML: lists are joined with "; ", pairs are "name: value", times
-    are in ISO form, and characters forbidden in XML are U+FFFD.
+    Algorithms read its shape and the weights of relations from the arrays. The other attributes are read
+    from a view when they are asked for: those of `Entity` and `Relation` as texts, for GraphML. Lists are
+    joined with "; ", pairs are "name: value", times are in ISO form, and characters forbidden in XML are U+FFFD.
     """
     with required_packages():
         import networkx as nx
+
+    def read_entities(rows: Collection[int]) -> Mapping[int, Entity]:
+        with open_view() as view:
+            return view.entities(rows)
+
+    def read_relations(rows: Collection[int]) -> Mapping[int, Relation]:
+        with open_view() as view:
+            return view.relations(rows)
 
     names_in_xml = {row: xml_value(name) for row, name in names.items()}
     entity_attributes = _in_blocks(index.entities, read_entities, _node_attributes)
@@ -60,22 +66,9 @@ def network(
 
 def store_network(store: Store) -> "nx.Graph":
     """The graph of a store as it is now; attributes of rows that are deleted later are empty."""
-
-    def read_entities(rows: Collection[int]) -> Mapping[int, Entity]:
-        with store.view() as view:
-            return view.entities(rows)
-
-    def read_relations(rows: Collection[int]) -> Mapping[int, Relation]:
-        with store.view() as view:
-            return view.relations(rows)
-
     with store.snapshot() as snapshot:
-        return network(
-            snapshot.graph,
-            snapshot.entity_names(snapshot.graph.entities.tolist()),
-            read_entities=read_entities,
-            read_relations=read_relations,
-        )
+        names = snapshot.entity_names(snapshot.graph.entities.tolist())
+        return network(snapshot.graph, names, store.view)
 
 
 def xml_value(value: object) -> Any:

@@ -14,12 +14,7 @@ from lightrag_jsonl.storage.tables.answers import AnswerReads, AnswerWrites
 from lightrag_jsonl.storage.tables.dialect import Dialect
 from lightrag_jsonl.storage.tables.documents import DocumentReads, DocumentWrites
 from lightrag_jsonl.storage.tables.full_text import FullText, stemmed
-from lightrag_jsonl.storage.tables.graph import (
-    GraphReads,
-    GraphWrites,
-    OverrideReads,
-    OverrideWrites,
-)
+from lightrag_jsonl.storage.tables.graph import GraphReads, GraphWrites
 from lightrag_jsonl.storage.tables.jobs import JobReads, JobWrites
 from lightrag_jsonl.storage.tables.kept_rows import SavedStateReads
 from lightrag_jsonl.storage.tables.mentions import MentionReads, MentionWrites
@@ -37,7 +32,6 @@ class StoreView(
     JobReads,
     MentionReads,
     GraphReads,
-    OverrideReads,
     VectorReads,
     AnswerReads,
     TraceReads,
@@ -129,7 +123,6 @@ class Transaction(
     JobWrites,
     MentionWrites,
     GraphWrites,
-    OverrideWrites,
     VectorWrites,
     AnswerWrites,
     TraceWrites,

@@ -29,7 +29,7 @@ from lightrag_jsonl.core.errors import SettingsError
 from lightrag_jsonl.core.modes import GRAPH_MODES
 from lightrag_jsonl.core.types import Record
 from lightrag_jsonl.storage.joined.rows import JoinedRows, joined_entity, joined_relation
-from lightrag_jsonl.storage.joined.views import JoinedReads
+from lightrag_jsonl.storage.joined.views import JoinedView
 from lightrag_jsonl.storage.views import StoreView
 from lightrag_jsonl.testing import HashEmbedder, Request, ScriptedLLM
 from tests.indexing.libraries import libraries, pending, slow
@@ -181,11 +181,11 @@ def test_every_read_of_documents_and_graph_is_joined() -> None:
     }
     of_writers = {
         *("next_ids", "pending_file", "pending_rows", "purge_marks", "descriptions"),
-        *("vectors", "vector_digests", "cached_vectors"),
+        *("vectors", "vector_digests", "cached_vectors", "vector_length", "vector_matrix"),
     }
     of_other_reads = {"entities", "relations"}
     reads = {name for name, _ in inspect.getmembers(StoreView) if not name.startswith("_")}
-    joined = {name for name in vars(JoinedReads) if not name.startswith("_")}
+    joined = {name for name in vars(JoinedView) if not name.startswith("_")}
     assert reads - joined == left_in_a_store_of_its_own | of_writers | of_other_reads
 
 

@@ -401,7 +401,6 @@ class StoreContract:
             assert view.dated_mentions("entity") == []
             assert view.has_dates()
             assert view.chunk_documents([1, 4]) == {1: (1, ""), 4: (2, "")}
-            assert view.document_dates() == []
             assert list(view.entity_rows().values()) == sample_entities()
             assert view.entity_rows(ids=[2, 9]) == view.entity_rows(keys=["radium", "?"])
             assert view.relation_rows(pairs=[(1, 2), (2, 9)]) == {1: sample_relation()}

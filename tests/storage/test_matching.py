@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.types import Chunk, Extraction, Json
-from lightrag_jsonl.storage.filters import OPPOSITES, Condition, parse_where
+from lightrag_jsonl.storage.filters import OPPOSITES, TEXT_COMPARATORS, Condition, parse_where
 from lightrag_jsonl.storage.rows import StoredChunk, StoredDocument
 from lightrag_jsonl.storage.sqlite.database import SQLiteStore
 from lightrag_jsonl.storage.store import Store
@@ -108,11 +108,14 @@ documents = st.lists(
     ),
     max_size=5,
 )
-comparators = st.sampled_from(list(OPERATORS))
-conditions = st.builds(
-    Condition, names, comparators, st.lists(wanted_values, max_size=3).map(tuple)
-) | st.builds(
-    Condition, st.just("title"), comparators, st.lists(st.none() | texts, max_size=3).map(tuple)
+value_comparators = st.sampled_from(["=", "!=", "<", "<=", ">", ">="])
+text_comparators = st.sampled_from(list(TEXT_COMPARATORS.values()))
+value_lists = st.lists(wanted_values, max_size=3).map(tuple)
+text_lists = st.lists(st.none() | texts, max_size=3).map(tuple)
+conditions = (
+    st.builds(Condition, names, value_comparators, value_lists)
+    | st.builds(Condition, names, text_comparators, text_lists)
+    | st.builds(Condition, st.just("title"), value_comparators | text_comparators, text_lists)
 )
 
 
@@ -120,7 +123,7 @@ condition_lists = st.lists(conditions, max_size=2)
 
 
 def check_conditions(store: Store, contents: Documents, all_conditions: list[Condition]) -> None:
-    """The conditions find the same documents in the database as by their evaluation in Python."""
+    """The conditions find the documents that meet them as their class says."""
     expected = {
         row
         for row, fields in enumerate(contents, start=1)

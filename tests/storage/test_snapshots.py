@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from lightrag_jsonl.core.errors import StorageError
-from lightrag_jsonl.storage import memory
 from lightrag_jsonl.storage.sqlite.database import SQLiteStore
 from lightrag_jsonl.storage.tables import settings
+from lightrag_jsonl.storage.tables.vectors import VectorReads
 from lightrag_jsonl.storage.views import Transaction
 from tests.storage.contract import put_sample, stored_content
 
@@ -48,15 +48,15 @@ def test_catching_up_reads_what_changed_only(
 ) -> None:
     """After a change of one chunk's vector, one vector is read."""
     store = SQLiteStore(tmp_path)
-    read_vectors = memory.VectorMemory.read_vectors
+    vector_matrix = VectorReads.vector_matrix
     read: list[int] = []
 
     def counting(*arguments: Any) -> Any:
-        ids, matrix = read_vectors(*arguments)
+        ids, matrix = vector_matrix(*arguments)
         read.append(len(ids))
         return ids, matrix
 
-    monkeypatch.setattr(memory.VectorMemory, "read_vectors", counting)
+    monkeypatch.setattr(VectorReads, "vector_matrix", counting)
     with store.transaction() as transaction:
         for number in range(1, 9):
             put_sample(transaction, number)

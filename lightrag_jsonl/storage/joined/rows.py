@@ -10,10 +10,10 @@ import numpy as np
 from msgspec import structs
 
 from lightrag_jsonl.core.types import Chunk, chunk_id
-from lightrag_jsonl.storage.graph_index import GraphIndex, GraphRows, distinct_rows
+from lightrag_jsonl.storage.graph_index import GraphRows, distinct_rows
 from lightrag_jsonl.storage.rows import Aliases, EntityRow, Names, RelationRow, RowIds
 from lightrag_jsonl.storage.vector_index import Floats, Ids
-from lightrag_jsonl.storage.views import Snapshot, StoreView
+from lightrag_jsonl.storage.views import StoreView
 
 Vote = TypeVar("Vote")
 
@@ -125,24 +125,6 @@ class JoinedState:
             weights=self.weights[all_relations[first_places, 0]],
             mentions=np.concatenate(mentions),
         )
-
-    def graph(self, snapshots: Sequence[Snapshot]) -> GraphIndex:
-        """The graphs of the parts in memory, joined."""
-        return GraphIndex.of(
-            self.graph_rows([_graph_rows(snapshot.graph) for snapshot in snapshots])
-        )
-
-
-def _graph_rows(graph: GraphIndex) -> GraphRows:
-    """The shape of a graph; its weights are those of the joined state."""
-    relations = graph.all_relations
-    return GraphRows(
-        entities=graph.entities,
-        chunks=graph.chunks,
-        relations=np.column_stack([relations, graph.all_ends]),
-        weights=np.zeros(len(relations)),
-        mentions=np.column_stack(graph.all_mentions),
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.storage.graph_index import GraphIndex, distinct_rows
 from lightrag_jsonl.storage.joined.rows import NO_ROW, IndexPart, JoinedRows, JoinedState
-from lightrag_jsonl.storage.joined.views import JoinedReads, JoinedView
+from lightrag_jsonl.storage.joined.views import JoinedView
 from lightrag_jsonl.storage.rows import PendingDocument, StoredJob
 from lightrag_jsonl.storage.store import Store
 from lightrag_jsonl.storage.tables.base import TABLE_NAMES
@@ -119,7 +119,8 @@ class JoinedStore(Store):
         """The joined graph of these snapshots; remembered until one of the indexes changes."""
         with self._lock:
             if self._graph is None or self._graph[0] is not state:
-                self._graph = state, state.graph(snapshots)
+                graph_rows = state.graph_rows([snapshot.graph.rows for snapshot in snapshots])
+                self._graph = state, GraphIndex.of(graph_rows)
             return self._graph[1]
 
     @contextlib.contextmanager
@@ -188,7 +189,7 @@ class JoinedTransaction(Transaction):
         raise ConfigError(NOTHING_IS_WRITTEN.format(self._store.location))
 
 
-class JoinedSnapshot(Snapshot, JoinedReads):
+class JoinedSnapshot(Snapshot, JoinedView):
     """A view of several indexes for searching; each searches vectors and words in a thread of its own."""
 
     def __init__(
@@ -207,10 +208,11 @@ class JoinedSnapshot(Snapshot, JoinedReads):
             )
             for kind in TABLE_NAMES
         }
-        Snapshot.__init__(self, dialect, graph, vectors, StateMemory())
-        self._views = self._snapshots = snapshots
-        self._index_names = names
-        self._state = lambda views: state
+        JoinedView.__init__(self, dialect, snapshots, names, lambda views: state)
+        self.graph = graph
+        self.vectors_by_kind = vectors
+        self.state_memory = StateMemory()
+        self._snapshots = snapshots
         self._pool = pool
 
     def search_terms(

@@ -56,14 +56,22 @@ OWN = (
 )  # settings of a single index: questions of several have nothing read
 
 
-class JoinedReads(StoreView):
-    """Reads several indexes as one. What is not read here, such as traces, is in a store of its own, to
-    which the dialect leads.
+class JoinedView(StoreView):
+    """A view of several indexes; how their rows are joined is asked for when a row is read. What is not
+    read here, such as traces, is in a store of its own, to which the dialect leads.
     """
 
-    _views: Sequence[StoreView]
-    _index_names: Sequence[str]
-    _state: Callable[[Sequence[StoreView]], JoinedState]
+    def __init__(
+        self,
+        dialect: Dialect,
+        views: Sequence[StoreView],
+        names: Sequence[str],
+        state: Callable[[Sequence[StoreView]], JoinedState],
+    ) -> None:
+        super().__init__(dialect)
+        self._views = views
+        self._index_names = names
+        self._state = state
 
     @property
     def state(self) -> JoinedState:
@@ -245,9 +253,6 @@ class JoinedReads(StoreView):
 
     def matching_chunks(self, conditions: Sequence[Condition]) -> list[int]:
         return self._rows("chunk", lambda part: part.view.matching_chunks(conditions))
-
-    def document_dates(self) -> list[str]:
-        return sorted({date for view in self._views for date in view.document_dates()})
 
     def chunk_documents(self, rows: RowIds = None) -> dict[int, tuple[int, str]]:
         return self._by_chunk(
@@ -512,22 +517,6 @@ class JoinedReads(StoreView):
 
     def refused_rows(self, kind: Kind) -> list[int]:
         return self._rows(kind, lambda part: part.view.refused_rows(kind))
-
-
-class JoinedView(JoinedReads):
-    """A view of several indexes; how their rows are joined is asked for when a row is read."""
-
-    def __init__(
-        self,
-        dialect: Dialect,
-        views: Sequence[StoreView],
-        names: Sequence[str],
-        state: Callable[[Sequence[StoreView]], JoinedState],
-    ) -> None:
-        super().__init__(dialect)
-        self._views = views
-        self._index_names = names
-        self._state = state
 
 
 def _by_joined_row(

@@ -111,7 +111,6 @@ ERRORS: tuple[tuple[type[psycopg.Error], type[StorageError], str], ...] = (
     (errors.DataCorrupted, CorruptError, DAMAGED),
     (errors.IndexCorrupted, CorruptError, DAMAGED),
     (errors.UndefinedTable, CorruptError, DAMAGED),
-    (psycopg.Error, StorageError, "{}"),
 )
 
 
@@ -188,28 +187,25 @@ def our_errors(address: DatabaseURL) -> Iterator[None]:
     except psycopg.Error as error:
         message = error.diag.message_primary or str(error)  # without the statement
         text = address.without_passwords(" ".join(message.split()))
-        for psycopg_error, storage_error, words in ERRORS[:-1]:
+        for psycopg_error, storage_error, words in ERRORS:
             if isinstance(error, psycopg_error):
                 raise storage_error(f"{address} {words.format(text)}") from error
         if isinstance(error, psycopg.OperationalError):
-            raise _connection_error(address, error, text) from error
+            storage_error, words = _connection_problem(error)
+            raise storage_error(f"{address} {words.format(text)}") from error
         raise StorageError(f"{address} {text}") from error
 
 
 def is_passing(error: psycopg.OperationalError) -> bool:
     """Whether a connection may succeed later: the server restarts, or has no room."""
-    address = DatabaseURL("", "", whole="", without_password="")
-    return isinstance(_connection_error(address, error, str(error)), UnavailableError)
+    return _connection_problem(error)[0] is UnavailableError
 
 
-def _connection_error(
-    address: DatabaseURL, error: psycopg.OperationalError, text: str
-) -> StorageError:
-    """The error of a connection that was not made, or was lost."""
+def _connection_problem(error: psycopg.OperationalError) -> tuple[type[StorageError], str]:
+    """Why a connection was not made, or was lost: our error and its words, for the text of the database."""
     for reasons, words, passes in CONNECTION_ERRORS:
-        if re.search(reasons, text):
-            error_class = UnavailableError if passes else StorageError
-            return error_class(f"{address} {words.format(text)}")
+        if re.search(reasons, str(error)):
+            return UnavailableError if passes else StorageError, words
     if error.sqlstate is None:  # nothing came from the server
-        return UnavailableError(f"{address} {UNREACHABLE.format(text)}")
-    return StorageError(f"{address} {text}")
+        return UnavailableError, UNREACHABLE
+    return StorageError, "{}"

@@ -34,7 +34,7 @@ from lightrag_jsonl.storage.postgres.connection import (
 from lightrag_jsonl.storage.postgres.database_graph import DatabaseGraph
 from lightrag_jsonl.storage.postgres.dialect import PostgresDialect
 from lightrag_jsonl.storage.postgres.memory import PostgresMemory
-from lightrag_jsonl.storage.postgres.vectors import PostgresVectors
+from lightrag_jsonl.storage.postgres.vectors import PostgresVectors, index_vectors
 from lightrag_jsonl.storage.store import FORMAT, Store, schema_of
 from lightrag_jsonl.storage.tables.base import TABLE_NAMES, by_name, only_column
 from lightrag_jsonl.storage.tables.dialect import Dialect
@@ -150,16 +150,12 @@ class PostgresStore(Store):
 
     @contextlib.contextmanager
     def view(self) -> Iterator[StoreView]:
-        """A consistent view for reading: of the state at the first query; statements are sent in a
-        pipeline.
-        """
+        """A consistent view for reading: of the state at the first query."""
         self._check_open()
         with our_errors(self._address):
             connection = self._begun()
             try:
-                with connection.pipeline():
-                    yield StoreView(PostgresDialect(connection))
-                    connection.execute("ROLLBACK")
+                yield StoreView(PostgresDialect(connection))
             except psycopg.OperationalError as error:
                 if connection.closed:
                     raise ConnectionLostError(f"{self._address} {LOST}") from error
@@ -220,6 +216,9 @@ class PostgresStore(Store):
                     if not durable:
                         transaction.dialect.execute("SET LOCAL synchronous_commit = off")
                     yield transaction
+                    for kind, rows in transaction.touched.items():
+                        if rows:
+                            index_vectors(transaction.dialect, kind)
                     transaction.record_commit()
                     generation = transaction.generation if self._lock is not None else -1
                     (id,) = only_column(transaction.dialect.execute(TRANSACTION_ID))

@@ -1,6 +1,6 @@
 """The dialect of PostgreSQL: parameters $1, arrays, jsonb, vectors of pgvector; and the full text, with the scores of FTS5."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,8 +10,7 @@ from pgvector import HalfVector
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.types import Kind
-from lightrag_jsonl.storage.postgres.vectors import index_vectors
-from lightrag_jsonl.storage.tables.dialect import Dialect, Keys, numbered_parameters
+from lightrag_jsonl.storage.tables.dialect import Cursor, Dialect, Keys, numbered_parameters
 from lightrag_jsonl.storage.tables.full_text import (
     JOINT_SCORE,
     PARTS,
@@ -21,6 +20,7 @@ from lightrag_jsonl.storage.tables.full_text import (
     stored_term,
     term_ranges,
 )
+from lightrag_jsonl.storage.vector_index import HALF, Halves
 
 COPY = "COPY postings (term, part, occurrences, length) FROM STDIN"
 DELETE = """DELETE FROM postings USING unnest(?::text[], ?::bigint[]) gone (term, part)
@@ -115,73 +115,12 @@ class PostgresFullText(FullText):
 
 # ── SQL ───────────────────────────────────────────────────────────────────────
 
-ROWS_FETCHED = 1_000  # that are turned into Python's values together
 LONGEST_VECTOR = 4_000  # the most that an index of halfvec takes
-# The members of a field's list, or its only value, as `item`; true and false count as 1 and 0.
-MEETS = """EXISTS (SELECT 1 FROM (SELECT {fields} -> ?::text whole) field, jsonb_array_elements(
-    CASE jsonb_typeof(whole) WHEN 'array' THEN whole ELSE jsonb_build_array(whole) END)
-    members (member), LATERAL (SELECT CASE member WHEN 'true' THEN '1' WHEN 'false' THEN '0'
-    ELSE member END item) counted, jsonb_array_elements(?::jsonb) choices (choice)
-    WHERE {compares})"""
-COMPARES = """jsonb_typeof(item) = jsonb_typeof(choice) AND CASE jsonb_typeof(item)
-    WHEN 'string' THEN (item #>> '{{}}') COLLATE "C" {comparator} (choice #>> '{{}}')
-    WHEN 'number' THEN item {comparator} choice END"""
-
-BOTH_ARE_TEXTS = "jsonb_typeof(item) = 'string' AND jsonb_typeof(choice) = 'string'"
-TEXT_TESTS = {
-    "contains": "strpos(item #>> '{}', choice #>> '{}') > 0",
-    "starts with": "starts_with(item #>> '{}', choice #>> '{}')",
-    "ends with": "right(item #>> '{}', length(choice #>> '{}')) = choice #>> '{}'",
-}
-
-
-class SentStatement:
-    """The result of a statement, which is waited for when it is first read.
-
-    In a view, where statements are sent in a pipeline, the server works on a statement while the next
-    one is written; results of several statements take one way there and back.
-    """
-
-    def __init__(self, cursor: psycopg.Cursor[Any]) -> None:
-        self._cursor = cursor
-        self._first_rows: list[tuple[Any, ...]] | None = None
-
-    @property
-    def description(self) -> Any:
-        """A sequence for each column, whose first item is the name."""
-        self._read_first()
-        return self._cursor.description
-
-    @property
-    def rowcount(self) -> int:
-        """The number of changed rows."""
-        return self._cursor.rowcount
-
-    def __iter__(self) -> Iterator[tuple[Any, ...]]:
-        """The rows."""
-        rows = self._read_first()
-        while rows:
-            yield from rows
-            rows = self._cursor.fetchmany(ROWS_FETCHED)
-
-    def _read_first(self) -> list[tuple[Any, ...]]:
-        """The first rows, when the statement is done."""
-        if self._first_rows is None:
-            self._first_rows = self._cursor.fetchmany(ROWS_FETCHED)
-        return self._first_rows
 
 
 class PostgresDialect(Dialect):
     """A connection to PostgreSQL, which gives values in binary form; `Dialect` says what each method promises."""
 
-    NO_LIMIT = "ALL"
-    OWN_FIELDS = (
-        "jsonb_build_object('id', d.name, 'title', d.title, 'source', d.source, 'date', d.date)"
-    )
-    METADATA = "d.metadata::jsonb"
-    CONTENT_KEYWORDS = """jsonb_build_object('content_keywords', (SELECT jsonb_agg(DISTINCT keyword)
-        FROM chunks c, jsonb_object_keys(c.report::jsonb -> 'content_keywords') keyword
-        WHERE c.document = d.id))"""
     FOR_UPDATE = " FOR UPDATE"
     NO_VECTOR = "'[0]'::halfvec"
     TABLE_COUNT = """SELECT count(*) FROM pg_class WHERE relkind = 'r' AND relname = ?
@@ -209,9 +148,8 @@ class PostgresDialect(Dialect):
         self.connection = connection
         self.full_text = PostgresFullText(self)
 
-    def execute(self, statement: str, *parameters: object) -> SentStatement:
-        cursor = self.connection.execute(numbered_parameters(statement), parameters, binary=True)
-        return SentStatement(cursor)
+    def execute(self, statement: str, *parameters: object) -> Cursor:
+        return self.connection.execute(numbered_parameters(statement), parameters, binary=True)
 
     def execute_many(self, statement: str, rows: Iterable[Sequence[object]]) -> int:
         """Run one statement for each row of parameters, in a pipeline."""
@@ -252,17 +190,6 @@ class PostgresDialect(Dialect):
     def json_field(self, column: str, field: str) -> str:
         return f"{column}::json ->> '{field}'"
 
-    def is_present(self, fields: str) -> str:
-        return f"coalesce({fields} -> ?::text, 'null') <> 'null'"
-
-    def meets(self, fields: str, comparator: str) -> str:
-        compares = "item = choice"
-        if comparator in TEXT_TESTS:
-            compares = f"{BOTH_ARE_TEXTS} AND {TEXT_TESTS[comparator]}"
-        elif comparator != "=":
-            compares = COMPARES.format(comparator=comparator)
-        return MEETS.format(fields=fields, compares=compares)
-
     # ── the first rows for each of many ids ─────────────────────────────────────────
 
     def descriptions(
@@ -300,18 +227,5 @@ class PostgresDialect(Dialect):
             )
         return HalfVector(vector)
 
-    def unpack(self, data: Any) -> Vectors:
-        return np.asarray(data.to_numpy(), np.float32)
-
-    def vector_length(self, kind: Kind) -> int:
-        rows = f"{kind}_vectors WHERE data <> {self.NO_VECTOR}"
-        statement = f"SELECT vector_dims(data) FROM {rows} ORDER BY id LIMIT 1"
-        for (length,) in self.execute(statement):
-            return int(length)
-        return 0
-
-    def before_commit(self, touched: Mapping[Kind, Collection[int]]) -> None:
-        """Index the vectors of large kinds."""
-        for kind, rows in touched.items():
-            if rows:
-                index_vectors(self, kind)
+    def unpack(self, data: Any) -> Halves:
+        return np.asarray(data.to_numpy(), HALF)

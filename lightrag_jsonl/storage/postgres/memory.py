@@ -2,16 +2,10 @@
 
 from collections.abc import Collection
 
-import numpy as np
-
 from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.storage.memory import VectorMemory
 from lightrag_jsonl.storage.postgres.vectors import has_many_vectors
-from lightrag_jsonl.storage.vector_index import HALF, Halves, Ids
 from lightrag_jsonl.storage.views import StoreView
-
-VECTORS = """SELECT id, data FROM {kind}_vectors WHERE vector_dims(data) = ?1 AND data <> {no_vector}
-    AND (?2::bigint[] IS NULL OR id = ANY(?2)) ORDER BY id"""
 
 
 class PostgresMemory(VectorMemory):
@@ -34,16 +28,3 @@ class PostgresMemory(VectorMemory):
             super().update_vectors(view, kind, rows)
         else:
             self.load_vectors(view, kind)
-
-    def read_vectors(
-        self, view: StoreView, kind: Kind, dim: int, rows: Collection[int] | None = None
-    ) -> tuple[Ids, Halves]:
-        statement = VECTORS.format(kind=kind, no_vector=view.dialect.NO_VECTOR)
-        some_rows = None if rows is None else list(rows)
-        ids: list[int] = []
-        halves: list[Halves] = []
-        for id, vector in view.dialect.execute(statement, dim, some_rows):
-            ids.append(id)
-            halves.append(vector.to_numpy())
-        matrix = np.array(halves, HALF).reshape(len(ids), dim)
-        return np.array(ids, np.int64), matrix

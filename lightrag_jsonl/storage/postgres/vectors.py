@@ -12,6 +12,7 @@ from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.storage.tables.base import by_name, only_column
 from lightrag_jsonl.storage.tables.dialect import Dialect
+from lightrag_jsonl.storage.tables.vectors import VectorReads
 from lightrag_jsonl.storage.vector_index import TIES, Floats, Ids
 
 # Of a kind; more are searched by an index, fewer in memory (in the database if the address keeps nothing in
@@ -87,7 +88,7 @@ class PostgresVectors:
         vectors = {id: self._dialect.unpack(data) for id, data in cursor}
         dim = max([len(vector) for vector in vectors.values()], default=0)
         if dim <= 1:
-            dim = self._dialect.vector_length(self._kind)
+            dim = VectorReads(self._dialect).vector_length(self._kind)
         matrix = np.zeros((len(ids), dim), np.float32)
         for row, id in enumerate(ids.tolist()):
             if id in vectors and len(vectors[id]) == dim:
@@ -158,7 +159,7 @@ def has_many_vectors(dialect: Dialect, kind: Kind) -> bool:
 def index_vectors(dialect: Dialect, kind: Kind) -> None:
     """Make an HNSW index of the vectors of a kind, once there are too many to compare all."""
     if has_many_vectors(dialect, kind):
-        dim = dialect.vector_length(kind)
+        dim = VectorReads(dialect).vector_length(kind)
         dialect.execute("SET CONSTRAINTS ALL IMMEDIATE")  # no check may be pending
         dialect.execute(INDEXING_MEMORY)
         dialect.execute(

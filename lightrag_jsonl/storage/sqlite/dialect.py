@@ -22,7 +22,7 @@ from lightrag_jsonl.storage.tables.full_text import (
     FullText,
     term_parts,
 )
-from lightrag_jsonl.storage.vector_index import HALF
+from lightrag_jsonl.storage.vector_index import HALF, Halves
 
 
 class SQLiteFullText(FullText):
@@ -105,22 +105,10 @@ def _phrase(term: str) -> str:
 
 # ── SQL ───────────────────────────────────────────────────────────────────────
 
-TEXT_TESTS = {
-    "contains": "instr({value}, choice.value) > 0",
-    "starts with": "substr({value}, 1, length(choice.value)) = choice.value",
-    "ends with": "(choice.value = '' OR substr({value}, -length(choice.value)) = choice.value)",
-}
-
 
 class SQLiteDialect(Dialect):
     """A connection to SQLite; `Dialect` says what each method promises."""
 
-    NO_LIMIT = "-1"
-    OWN_FIELDS = "json_object('id', d.name, 'title', d.title, 'source', d.source, 'date', d.date)"
-    METADATA = "d.metadata"
-    CONTENT_KEYWORDS = """json_object('content_keywords', (SELECT json(nullif(
-        json_group_array(DISTINCT keyword.key), '[]')) FROM chunks c,
-        json_each(c.report, '$.content_keywords') keyword WHERE c.document = d.id))"""
     FOR_UPDATE = ""
     NO_VECTOR = "x'0000'"
     TABLE_COUNT = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = ?"
@@ -170,16 +158,6 @@ class SQLiteDialect(Dialect):
     def json_field(self, column: str, field: str) -> str:
         return f"{column} ->> '{field}'"
 
-    def is_present(self, fields: str) -> str:
-        return f"EXISTS (SELECT 1 FROM json_each({fields}) WHERE key = ? AND type <> 'null')"
-
-    def meets(self, fields: str, comparator: str) -> str:
-        field = _compares("field.value", "field.type", comparator)
-        member = _compares("member.value", "member.type", comparator)
-        return f"""EXISTS (SELECT 1 FROM json_each({fields}) field WHERE field.key = ?
-            AND ({field} OR field.type = 'array'
-            AND EXISTS (SELECT 1 FROM json_each(field.value) member WHERE {member})))"""
-
     # ── the first rows for each of many ids ─────────────────────────────────────────
 
     def descriptions(
@@ -212,29 +190,5 @@ class SQLiteDialect(Dialect):
     def pack(self, vector: Vectors) -> object:
         return vector.astype(HALF).tobytes()
 
-    def unpack(self, data: Any) -> Vectors:
-        """A vector, or several in a row, as float32."""
-        return np.frombuffer(data, HALF).astype(np.float32)
-
-    def vector_length(self, kind: Kind) -> int:
-        rows = f"{kind}_vectors WHERE data <> {self.NO_VECTOR}"
-        statement = f"SELECT length(data) / 2 FROM {rows} LIMIT 1"
-        for (length,) in self._connection.execute(statement):
-            return int(length)
-        return 0
-
-    def before_commit(self, touched: Mapping[Kind, Collection[int]]) -> None:
-        """Nothing: each search looks for commits."""
-
-
-def _compares(value: str, type: str, comparator: str) -> str:
-    """A test whether a JSON value of a type compares so with a member of a list in JSON."""
-    if comparator == "=":
-        among = "IN (SELECT value FROM json_each(?))"
-        return f"({type} NOT IN ('array', 'object') AND {value} {among})"
-    if comparator in TEXT_TESTS:
-        test = TEXT_TESTS[comparator].format(value=value)
-        return f"""EXISTS (SELECT 1 FROM json_each(?) choice WHERE {type} = 'text'
-            AND choice.type = 'text' AND {test})"""
-    return f"""EXISTS (SELECT 1 FROM json_each(?) choice WHERE {type} NOT IN ('array', 'object')
-        AND ({type} = 'text') = (choice.type = 'text') AND {value} {comparator} choice.value)"""
+    def unpack(self, data: Any) -> Halves:
+        return np.frombuffer(data, HALF)

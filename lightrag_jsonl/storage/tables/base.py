@@ -18,6 +18,7 @@ ColumnParser: TypeAlias = Callable[[Any], Any]  # from the value in a column to 
 ColumnValues: TypeAlias = Mapping[str, Any]  # of one row, by the name of the column
 
 TABLE_NAMES: dict[Kind, str] = {"entity": "entities", "relation": "relations", "chunk": "chunks"}
+ALL_ROWS = 2**63 - 1  # after LIMIT
 UNCHANGING = {"id", "key", "low", "high"}  # to set them writes to indexes, even if equal
 
 
@@ -115,7 +116,7 @@ class Tables:
 
     def _page(self, limit: int | None, offset: int = 0) -> str:
         """The end of a query for a page of rows."""
-        count = self.dialect.NO_LIMIT if limit is None else max(limit, 0)
+        count = ALL_ROWS if limit is None else max(limit, 0)
         return f"LIMIT {count} OFFSET {max(offset, 0)}"
 
 

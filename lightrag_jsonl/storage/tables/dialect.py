@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Protocol, TypeAlias
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.storage.tables.full_text import FullText
+from lightrag_jsonl.storage.vector_index import Halves
 from lightrag_jsonl.text.patterns import pattern_of
 
 PARAMETER = pattern_of(r"\?(\d*)")
@@ -39,10 +40,6 @@ class Dialect(ABC):
     refuses to write. Several threads call the dialect of a snapshot at once.
     """
 
-    NO_LIMIT: ClassVar[str]  # after LIMIT
-    OWN_FIELDS: ClassVar[str]  # of a document `d`, as a JSON object
-    METADATA: ClassVar[str]  # of a document `d`, as a JSON object
-    CONTENT_KEYWORDS: ClassVar[str]  # of a document `d`, as a JSON object with a list, or null
     FOR_UPDATE: ClassVar[
         str
     ]  # after SELECT: nobody else changes these rows; empty if one writes at a time
@@ -103,17 +100,6 @@ class Dialect(ABC):
     def json_field(self, column: str, field: str) -> str:
         """A field of the JSON object in a column, as text."""
 
-    @abstractmethod
-    def is_present(self, fields: str) -> str:
-        """A test whether a JSON object has a field, the parameter, that is not null."""
-
-    @abstractmethod
-    def meets(self, fields: str, comparator: str) -> str:
-        """A test whether a field of a JSON object, or a member of a list there, compares so (`=`, `<`,
-        `contains`, `starts with`, `ends with` and so on) with a value of several. The first parameter is the field, each further parameter the JSON of the
-        values.
-        """
-
     # ── the first rows for each of many ids ─────────────────────────────────────────
 
     @abstractmethod
@@ -140,16 +126,8 @@ class Dialect(ABC):
         """A vector as the parameter of a statement."""
 
     @abstractmethod
-    def unpack(self, data: Any) -> Vectors:
-        """A vector as float32, from the value in a column."""
-
-    @abstractmethod
-    def vector_length(self, kind: Kind) -> int:
-        """The length of the vectors of a kind; 0 if there are none."""
-
-    @abstractmethod
-    def before_commit(self, touched: Mapping[Kind, Collection[int]]) -> None:
-        """Do what the database needs at the end of a change of documents, graph or vectors."""
+    def unpack(self, data: Any) -> Halves:
+        """A vector in half precision, from the value in a column."""
 
 
 @lru_cache(maxsize=1_000)

@@ -1,5 +1,6 @@
 """Documents, visible or waiting, with their pages; and chunks, with the results of the extraction."""
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime
@@ -19,14 +20,7 @@ from lightrag_jsonl.core.types import (
     Rejection,
 )
 from lightrag_jsonl.core.usage import Usage
-from lightrag_jsonl.storage.filters import (
-    CONTENT_KEYWORDS,
-    OPPOSITES,
-    OWN_FIELDS,
-    TEXT_COMPARATORS,
-    Condition,
-    by_time,
-)
+from lightrag_jsonl.storage.filters import CONTENT_KEYWORDS, OWN_FIELDS, Condition, meeting_rows
 from lightrag_jsonl.storage.rows import (
     ChunkReport,
     Counts,
@@ -70,6 +64,7 @@ Provided: TypeAlias = tuple[  # records, chunks, the size of the chunks, and pic
     tuple[SeenPicture, ...],
 ]
 parse_document = Decoder(Document).decode
+parse_metadata = Decoder(dict[str, Any]).decode
 parse_provided = Decoder(Provided).decode
 parse_counts = Decoder(dict[str, int]).decode
 parse_numbers = Decoder(tuple[int, ...]).decode
@@ -295,47 +290,37 @@ class DocumentReads(Tables):
 
     def matching_chunks(self, conditions: Sequence[Condition]) -> list[int]:
         """Row ids, ascending, of the chunks of documents that meet all conditions."""
-        tests = ["true"]
-        parameters: list[object] = []
-        for condition in conditions:
-            test, test_parameters = self._compiled(condition)
-            tests.append(test)
-            parameters += test_parameters
-        documents = f"SELECT d.id FROM documents d WHERE {' AND '.join(tests)}"
-        statement = f"SELECT id FROM chunks WHERE document IN ({documents}) ORDER BY id"
-        return only_column(self.dialect.execute(statement, *parameters))
+        if not conditions:
+            return only_column(self.dialect.execute("SELECT id FROM chunks ORDER BY id"))
+        fields = {condition.field for condition in conditions}
+        values = {field: self._field_values(field) for field in fields}
+        rows = [meeting_rows(condition, values[condition.field]) for condition in conditions]
+        documents = set.intersection(*rows)
+        return only_column(self._select("id", "chunks", "document", documents))
 
-    def document_dates(self) -> list[str]:
-        """The different dates of documents, as they were written."""
-        statement = "SELECT DISTINCT date FROM documents WHERE date IS NOT NULL ORDER BY date"
-        return only_column(self.dialect.execute(statement))
+    def _field_values(self, field: str) -> dict[int, object]:
+        """What each document has in a field of filters, by row id; None for nothing."""
+        if field in OWN_FIELDS:
+            return dict(self.dialect.execute(f"SELECT id, {OWN_FIELDS[field]} FROM documents"))
+        if field == CONTENT_KEYWORDS:
+            return self._content_keywords()
+        metadata = self.dialect.execute("SELECT id, metadata FROM documents")
+        return {row: parse_metadata(text).get(field) for row, text in metadata}
+
+    def _content_keywords(self) -> dict[int, object]:
+        """The themes that were read in each document, by row id; None for none."""
+        keywords = self.dialect.json_field("report", CONTENT_KEYWORDS)
+        cursor = self.dialect.execute(f"SELECT document, {keywords} FROM chunks")
+        themes: defaultdict[int, list[str]] = defaultdict(list)
+        for document, counts in cursor:
+            themes[document] += parse_counts(counts or "{}")
+        rows = only_column(self.dialect.execute("SELECT id FROM documents"))
+        return {row: themes[row] or None for row in rows}
 
     def chunk_documents(self, rows: RowIds = None) -> dict[int, tuple[int, str]]:
         """For each chunk by row id, all or some, the row id of its document and the date in our form, or ""."""
         cursor = self._select("c.id, d.id AS document, d.date", CHUNKS, "c.id", rows, order="c.id")
         return {row.id: (row.document, iso_date(row.date or "")) for row in by_name(cursor)}
-
-    def _compiled(self, condition: Condition) -> tuple[str, list[object]]:
-        """A condition on the documents `d` as an SQL expression, and the values of its parameters."""
-        if condition.field == "date" and condition.comparator not in TEXT_COMPARATORS.values():
-            condition = by_time(condition, self.document_dates())
-        field = condition.field
-        if field == CONTENT_KEYWORDS:
-            fields = self.dialect.CONTENT_KEYWORDS
-        elif field in OWN_FIELDS:
-            fields = self.dialect.OWN_FIELDS
-        else:
-            fields = self.dialect.METADATA
-        present = self.dialect.is_present(fields)
-        comparator = OPPOSITES.get(condition.comparator, condition.comparator)
-        meets = self.dialect.meets(fields, comparator)
-        values = json_text([value for value in condition.values if value is not None])
-        parameters: list[object] = [field, *[values] * (meets.count("?") - 1)]
-        if condition.comparator in OPPOSITES:
-            return f"({present} AND NOT {meets})", [field, *parameters]
-        if condition.comparator == "=" and None in condition.values:
-            return f"({meets} OR NOT {present})", [*parameters, field]
-        return meets, parameters
 
     def wrong_terms(self, limit: int | None) -> list[str]:
         """A line for each chunk, of `limit` random chunks or all, that the full text does not hold with

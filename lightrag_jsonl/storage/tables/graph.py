@@ -48,7 +48,7 @@ def weighted_relations(dialect: Dialect) -> str:
 
 
 class GraphReads(Tables):
-    """Reads entities and relations."""
+    """Reads entities and relations, merges of names, and the values that people set."""
 
     def next_ids(self) -> NextIds:
         """The next free row ids, for the one writer."""
@@ -257,9 +257,29 @@ class GraphReads(Tables):
                 displays[target] = display
         return Aliases(links, displays, apart)
 
+    # ── set by hand ─────────────────────────────────────────────────────────────
+
+    def overrides(self, chunks: RowIds = None) -> dict[int, Override]:
+        """The overrides in the edits of people, by row id of the edit's chunk: all, or of some chunks."""
+        columns = "o.chunk, c.name, o.action, o.names, o.changes, o.author, o.made_at, o.reason"
+        table = "overrides o JOIN chunks c ON c.id = o.chunk"
+        cursor = self._select(columns, table, "o.chunk", chunks, order="o.chunk")
+        overrides: dict[int, Override] = {}
+        for chunk, chunk_id, action, names, changes, author, made_at, reason in cursor:
+            overrides[chunk] = Override(
+                chunk_id=chunk_id,
+                action=action,
+                names=tuple(parse(names)),
+                changes=parse(changes),
+                by=author,
+                at=made_at,
+                reason=reason,
+            )
+        return overrides
+
 
 class GraphWrites(GraphReads, KeepingTables):
-    """Writes entities and relations."""
+    """Writes entities and relations, merges of names, and the values that people set."""
 
     def put_graph_rows(self, kind: Kind, rows: Sequence[GraphRow]) -> None:
         """Store entities or relations, in place of rows with the same ids."""
@@ -295,6 +315,12 @@ class GraphWrites(GraphReads, KeepingTables):
         self._insert("aliases", rows)
         self.changed = True
 
+    def put_overrides(self, overrides: Mapping[int, Override]) -> None:
+        """Store overrides, by row id of the edit's chunk; deleting the chunk deletes the override."""
+        rows = [_override_columns(chunk, override) for chunk, override in overrides.items()]
+        self.keep(overrides, "overrides")
+        self._put("overrides", rows, key="chunk")
+
 
 def _graph_columns(row: GraphRow) -> ColumnValues:
     if isinstance(row, RelationRow):
@@ -310,41 +336,6 @@ def _attribute_votes(text: str) -> dict[tuple[str, str], int]:
         name, _, value = key.partition(SEPARATOR)
         attributes[name, value] = count
     return attributes
-
-
-# ── set by hand ───────────────────────────────────────────────────────────────
-
-
-class OverrideReads(Tables):
-    """Reads overrides."""
-
-    def overrides(self, chunks: RowIds = None) -> dict[int, Override]:
-        """The overrides in the edits of people, by row id of the edit's chunk: all, or of some chunks."""
-        columns = "o.chunk, c.name, o.action, o.names, o.changes, o.author, o.made_at, o.reason"
-        table = "overrides o JOIN chunks c ON c.id = o.chunk"
-        cursor = self._select(columns, table, "o.chunk", chunks, order="o.chunk")
-        overrides: dict[int, Override] = {}
-        for chunk, chunk_id, action, names, changes, author, made_at, reason in cursor:
-            overrides[chunk] = Override(
-                chunk_id=chunk_id,
-                action=action,
-                names=tuple(parse(names)),
-                changes=parse(changes),
-                by=author,
-                at=made_at,
-                reason=reason,
-            )
-        return overrides
-
-
-class OverrideWrites(OverrideReads, KeepingTables):
-    """Writes overrides."""
-
-    def put_overrides(self, overrides: Mapping[int, Override]) -> None:
-        """Store overrides, by row id of the edit's chunk; deleting the chunk deletes the override."""
-        rows = [_override_columns(chunk, override) for chunk, override in overrides.items()]
-        self.keep(overrides, "overrides")
-        self._put("overrides", rows, key="chunk")
 
 
 def _override_columns(chunk: int, override: Override) -> dict[str, object]:

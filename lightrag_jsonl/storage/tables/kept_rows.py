@@ -21,7 +21,6 @@ from lightrag_jsonl.storage.tables.base import (
     read_as,
 )
 from lightrag_jsonl.storage.tables.settings import SettingReads
-from lightrag_jsonl.storage.vector_index import HALF
 
 # The first snapshot makes these tables, and the last one takes them along. In the SQL of SQLite, with the white space
 # of all indexes that have them: a file with other tables is not opened.
@@ -211,7 +210,7 @@ class SavedStateReads(SettingReads):
             return {}
         for key, *values in cursor:
             if kept_table.has_vectors:
-                values[-1] = self.dialect.unpack(values[-1]).astype(HALF).tobytes()
+                values[-1] = self.dialect.unpack(values[-1]).tobytes()
             rows[key].append(values)
         missing = {key: () for key in keys or () if key not in rows}
         return {**rows, **missing}

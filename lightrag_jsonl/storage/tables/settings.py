@@ -70,7 +70,6 @@ class SettingWrites(SettingReads, WritableTables):
         touched = [sorted(rows) for rows in self.touched.values()]
         if not any(touched) and not self.changed:
             return
-        self.dialect.before_commit(self.touched)
         count = sum(len(rows) for rows in touched)
         generation = self.generation + 1
         commit = {

@@ -2,10 +2,14 @@
 
 from collections.abc import Collection, Mapping
 
+import numpy as np
+
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.types import Kind
+from lightrag_jsonl.storage.rows import RowIds
 from lightrag_jsonl.storage.tables.base import Tables, only_column
 from lightrag_jsonl.storage.tables.kept_rows import KeepingTables
+from lightrag_jsonl.storage.vector_index import HALF, Halves, Ids
 
 
 class VectorReads(Tables):
@@ -18,7 +22,27 @@ class VectorReads(Tables):
     def vectors(self, kind: Kind, rows: Collection[int]) -> dict[int, Vectors]:
         """Stored vectors by row id: float32 of shape (dim,), rounded to float16; or `NO_VECTOR`."""
         cursor = self._select("id, data", f"{kind}_vectors", "id", rows)
-        return {id: self.dialect.unpack(data) for id, data in cursor}
+        return {id: self.dialect.unpack(data).astype(np.float32) for id, data in cursor}
+
+    def vector_length(self, kind: Kind) -> int:
+        """The length of the vectors of a kind; 0 if there are none."""
+        table = f"{kind}_vectors WHERE data <> {self.dialect.NO_VECTOR}"
+        statement = f"SELECT data FROM {table} ORDER BY id LIMIT 1"
+        for data in only_column(self.dialect.execute(statement)):
+            return len(self.dialect.unpack(data))
+        return 0
+
+    def vector_matrix(self, kind: Kind, dim: int, rows: RowIds = None) -> tuple[Ids, Halves]:
+        """Row ids (n,), ascending, and vectors (n, dim) of all or some rows; other lengths are left out."""
+        table = f"(SELECT * FROM {kind}_vectors WHERE data <> {self.dialect.NO_VECTOR}) v"
+        ids: list[int] = []
+        numbers = bytearray()
+        for id, data in self._select("id, data", table, "id", rows):
+            vector = self.dialect.unpack(data)
+            if len(vector) == dim:
+                ids.append(id)
+                numbers += vector.tobytes()
+        return np.array(ids, np.int64), np.frombuffer(numbers, HALF).reshape(len(ids), dim)
 
     def refused_rows(self, kind: Kind) -> list[int]:
         """The rows whose vector is `NO_VECTOR`, ascending: the embedder refused the text.
@@ -40,7 +64,9 @@ class VectorReads(Tables):
             vectors = dict(self.dialect.execute(f"{statement} ORDER BY id"))
         for digest in digests or ():
             vectors |= dict(self.dialect.execute(f"{statement} WHERE digest = ?", digest))
-        return {digest: self.dialect.unpack(data) for digest, data in vectors.items()}
+        return {
+            digest: self.dialect.unpack(data).astype(np.float32) for digest, data in vectors.items()
+        }
 
 
 class VectorWrites(VectorReads, KeepingTables):
