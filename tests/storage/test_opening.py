@@ -278,3 +278,15 @@ def test_a_damaged_schema_is_an_error_in_words(kb: Path, statement: bytes) -> No
     ):
         view.documents()
     assert "damaged" in str(caught.value)
+
+
+def test_a_damaged_vector_is_an_error_in_words(kb: Path) -> None:
+    """An odd number of bytes is no vector in half precision."""
+    with contextlib.closing(sqlite3.connect(kb / FILE_NAME)) as database, database:
+        database.execute("UPDATE entity_vectors SET data = x'010203'")
+    with (
+        contextlib.closing(SQLiteStore(kb)) as store,
+        pytest.raises(CorruptError, match="malformed vector"),
+        store.view() as view,
+    ):
+        view.vectors("entity", view.entity_rows())

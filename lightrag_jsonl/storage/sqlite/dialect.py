@@ -191,4 +191,8 @@ class SQLiteDialect(Dialect):
         return vector.astype(HALF).tobytes()
 
     def unpack(self, data: Any) -> Halves:
-        return np.frombuffer(data, HALF)
+        """The vector in bytes; `sqlite3.DatabaseError` if they are damaged."""
+        try:
+            return np.frombuffer(data, HALF)
+        except ValueError as error:  # an odd number of bytes
+            raise sqlite3.DatabaseError(f"malformed vector: {error}") from error
