@@ -17,7 +17,7 @@ from msgspec import Struct, field, structs
 from lightrag_jsonl.core.types import UNKNOWN_TYPE, Chunk, EntityMention
 from lightrag_jsonl.indexing.chinese_names import LONGEST, REACH
 from lightrag_jsonl.indexing.english_names import CHARACTERS_AROUND, bracketed_names, initials
-from lightrag_jsonl.indexing.name_parts import SHORTEST_ACRONYM, TITLES, NameParts, same_kind
+from lightrag_jsonl.indexing.name_parts import SHORTEST_ACRONYM, NameParts, same_kind
 from lightrag_jsonl.rules.words import may_be_verb
 from lightrag_jsonl.storage.rows import (
     EntityMentionRow,
@@ -204,7 +204,6 @@ class _Names(Struct, frozen=True, dict=True):
     by_short_form: Mapping[tuple[str, ...], Sequence[NameParts]]
     by_end: Mapping[str, Sequence[NameParts]]  # by the first and the last word
     texts: Collection[str]
-    surnames: frozenset[str]  # of people with titles
 
     @classmethod
     def of(cls, mentions: Iterable[EntityMentionRow], texts: Collection[str]) -> "_Names":
@@ -230,9 +229,6 @@ class _Names(Struct, frozen=True, dict=True):
             for key, votes in spellings.items()
         ]
         names = sorted((name for name in parts if name.words), key=lambda name: name.order)
-        surnames = {
-            name.words[0] for name in names if len(name.words) == 1 and name.titles & TITLES
-        }
         by_words: dict[tuple[str, ...], list[NameParts]] = defaultdict(list)
         by_short_form: dict[tuple[str, ...], list[NameParts]] = defaultdict(list)
         by_end: dict[str, list[NameParts]] = defaultdict(list)
@@ -240,7 +236,7 @@ class _Names(Struct, frozen=True, dict=True):
             by_words[name.words].append(name)
             for word in {name.words[0], name.words[-1]}:
                 by_end[word].append(name)
-            if name.may_be_person(surnames):
+            if name.may_be_person:
                 for form in dict.fromkeys(name.short_forms()):
                     by_short_form[form].append(name)
         return cls(
@@ -250,7 +246,6 @@ class _Names(Struct, frozen=True, dict=True):
             by_short_form=by_short_form,
             by_end=by_end,
             texts=texts,
-            surnames=frozenset(surnames),
         )
 
     def longer(self, name: NameParts) -> Iterator[NameParts]:
@@ -263,8 +258,6 @@ class _Names(Struct, frozen=True, dict=True):
         candidates = self.by_short_form.get(name.words, ())
         acronym = name.acronym()
         if not candidates and len(acronym) < SHORTEST_ACRONYM:
-            return
-        if name.aside or name.is_apart:
             return
         full_names = [
             longer
@@ -279,7 +272,7 @@ class _Names(Struct, frozen=True, dict=True):
             yield from self._rivals(name, is_given=is_given)
         if len(acronym) >= SHORTEST_ACRONYM:
             for longer in self.by_acronym.get(acronym, ()):
-                if same_kind(name.kind, longer.kind) and not any(map(str.isdigit, longer.key)):
+                if same_kind(name.kind, longer.kind):
                     yield longer
 
     def _may_be_short(self, name: NameParts, longer: NameParts) -> bool:
@@ -293,7 +286,7 @@ class _Names(Struct, frozen=True, dict=True):
             return False
         return (
             "person" in (name.kind, longer.kind)
-            or longer.is_evident_person(self.surnames)
+            or longer.is_evident_person
             or name.name in self.subjects
         )
 

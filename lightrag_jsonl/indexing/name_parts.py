@@ -1,6 +1,6 @@
 """The parts of a name, and the short forms that a document may use for it after that."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from functools import cached_property, lru_cache
 
 from msgspec import Struct
@@ -135,9 +135,10 @@ class NameParts(Struct, frozen=True, dict=True):
         """Whether a title says that this is another bearer of the surname."""
         return not self.titles.isdisjoint(FAMILY_TITLES)
 
-    def may_be_person(self, surnames: Collection[str]) -> bool:
+    @property
+    def may_be_person(self) -> bool:
         """Whether the words are those of a person's full name: by the type, or else by a given name, by
-        initials, or by a title before the surname elsewhere (`surnames`).
+        initials, by a title, or since no word is an ordinary one.
         """
         if len(self.words) < 2 or self.kind not in ("", "person"):
             return False
@@ -147,9 +148,10 @@ class NameParts(Struct, frozen=True, dict=True):
             return False
         if self.kind or "," in self.name:  # "Victoria, Australia" is none for want of a type
             return self.kind == "person"
-        return self.is_evident_person(surnames) or self.has_only_rare_words
+        return self.is_evident_person or self.has_only_rare_words
 
-    def is_evident_person(self, surnames: Collection[str]) -> bool:
+    @property
+    def is_evident_person(self) -> bool:
         """Whether a given name, initials or a title says so, whatever the type."""
         first = self.words[0]
         return (
@@ -157,7 +159,6 @@ class NameParts(Struct, frozen=True, dict=True):
             or is_given_name(first)
             or len(first) == 1 < len(self.words[-1])
             or bool(self.titles & TITLES)
-            or self.words[-1] in surnames
         )
 
     @property
@@ -187,7 +188,6 @@ class NameParts(Struct, frozen=True, dict=True):
         *given_names, family = words
         letters = tuple(name[0] for name in given_names)
         yield (*letters, family)
-        yield (letters[0], family)
         yield (given_names[0], *letters[1:], family)
         yield (given_names[0], family)
 
