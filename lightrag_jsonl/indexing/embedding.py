@@ -18,7 +18,7 @@ from lightrag_jsonl.core.aio import finish_all, in_thread
 from lightrag_jsonl.core.errors import EmbeddingError
 from lightrag_jsonl.core.protocols import Embedder, Vectors
 from lightrag_jsonl.core.types import Kind
-from lightrag_jsonl.core.user_code import can_embed, embed_texts
+from lightrag_jsonl.core.user_code import HARMLESS, embed_texts
 from lightrag_jsonl.indexing.merging import IndexChange, StepCallback
 from lightrag_jsonl.llm.scheduler import FIRST_CHUNK, FIRST_LIMIT, CallScheduler
 from lightrag_jsonl.storage.rows import EntityRow, GraphRow, winner
@@ -137,8 +137,13 @@ class IsolatingEmbedder:
 
     async def _check_well(self, refusal: EmbeddingError) -> None:
         """Raise a refusal that does not concern the text alone."""
-        if not await can_embed(self._embedder, "passage"):
-            raise refusal
+        try:
+            await self._whole([HARMLESS])
+        except EmbeddingError:
+            pass
+        else:
+            return
+        raise refusal
 
 
 def _may_be_for_size(error: EmbeddingError, texts: Sequence[str]) -> bool:
