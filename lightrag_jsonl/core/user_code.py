@@ -1,12 +1,13 @@
-"""Calls of users' own parts: errors and results are checked, errors name the part; and an embedder around another."""
+"""Calls of users' own parts: errors and results are checked, errors name the part."""
 
 import logging
 import math
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from operator import index
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 import numpy as np
@@ -60,12 +61,20 @@ TOLERANCE = 1e-3  # by which a unit vector's length may be off
 
 
 async def embed_texts(
-    embedder: protocols.Embedder, texts: Sequence[str], kind: Literal["query", "passage"]
+    embedder: protocols.Embedder,
+    texts: Sequence[str],
+    kind: Literal["query", "passage"],
+    *,
+    attempt: Callable[[], Awaitable[Vectors]] | None = None,
 ) -> Vectors:
-    """An embedder's unit vectors, shape (len(texts), dim); or else an `EmbeddingError`."""
+    """An embedder's unit vectors, shape (len(texts), dim); or else an `EmbeddingError`.
+
+    `attempt` is one request for them, where a request needs more than a call of the embedder.
+    """
+    ask = attempt or partial(embedder.embed, texts, kind=kind)
     with client_span("embeddings", embedder) as span, _named("embedder", EmbeddingError, embedder):
         rows = await with_retries(
-            lambda: abandonable(embedder.embed(texts, kind=kind)),
+            lambda: abandonable(ask()),
             retries=retries_of(embedder),
             patience=READER_PATIENCE if kind == "query" else PATIENCE,
         )
@@ -201,23 +210,6 @@ def _span_problem(span: object, text: str, start: int, end: int) -> str:
     if left_out := text[end:first].strip():
         return f"begins at {first}, so that no chunk holds {repr_start(left_out)}"
     return ""
-
-
-class WrappedEmbedder:
-    """An embedder that does more than another one, whose attributes it has."""
-
-    def __init__(self, embedder: protocols.Embedder) -> None:
-        self.name = embedder.name
-        self._embedder = embedder
-
-    @property
-    def dim(self) -> int:
-        """The length of a vector."""
-        return self._embedder.dim
-
-    def __getattr__(self, name: str) -> Any:
-        """The optional attributes of the embedder, such as `max_retries` and `url`."""
-        return getattr(self._embedder, name)
 
 
 class CheckedTokenizer:

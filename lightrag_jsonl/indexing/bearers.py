@@ -6,7 +6,7 @@ were written, so that the next extraction, or a person, may decide otherwise.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import chain
@@ -17,14 +17,8 @@ from msgspec import Struct, field, structs
 from lightrag_jsonl.core.types import UNKNOWN_TYPE, Chunk, EntityMention
 from lightrag_jsonl.indexing.chinese_names import LONGEST, REACH
 from lightrag_jsonl.indexing.english_names import CHARACTERS_AROUND, bracketed_names, initials
-from lightrag_jsonl.indexing.name_parts import (
-    FAMILY_TITLES,
-    SHORTEST_ACRONYM,
-    TITLES,
-    NameParts,
-    same_kind,
-)
-from lightrag_jsonl.rules.words import is_given_name, may_be_verb
+from lightrag_jsonl.indexing.name_parts import SHORTEST_ACRONYM, NameParts, same_kind
+from lightrag_jsonl.rules.words import may_be_verb
 from lightrag_jsonl.storage.rows import (
     EntityMentionRow,
     Mention,
@@ -36,8 +30,6 @@ from lightrag_jsonl.storage.views import StoreView
 from lightrag_jsonl.text.cjk import CJK, has_cjk
 from lightrag_jsonl.text.names import folded_text, name_key
 from lightrag_jsonl.text.patterns import pattern_of
-from lightrag_jsonl.text.sentences import sentence_spans
-from lightrag_jsonl.text.terms import STOP_WORDS
 
 MentionRows: TypeAlias = tuple[list[EntityMentionRow], list[RelationMentionRow]]
 
@@ -58,26 +50,10 @@ _NAME_AND_WORD = pattern_of(  # "Odum came"; of "Ilse Odum came" the whole name
     rf"(?P<name>{_FIRST_NAME}(?:[^\S\n]+{_NAME}){{0,9}}+)\s*(?P<word>[a-z]+|[{CJK}])"
 )
 _PLACE = pattern_of(rf"\b(?:[Ii]n|[Aa]t|[Nn]ear)\s+({_NAME})(?!['’\w])")
-_OR_INITIALS = rf"(?:(?:[A-Z]\.)+|{_NAME})"
-_THING = pattern_of(  # the Trust, the U.S. Constitution; not the Bohr model, nor the Hale and Varga families
-    rf"[Tt](?<!\w.)he\s+(?P<name>{_OR_INITIALS}(?:[^\S\n]+{_OR_INITIALS}){{0,9}}+)(?=[\s.;:)!?]|\Z)(?:\s+(?P<word>[a-z]+))?"
-)
-_COUPLE = pattern_of(
-    rf"(?P<first>{_FIRST_NAME}(?:[^\S\n]+{_NAME}){{0,9}}+)\s+(?:and|&)\s+(?P<second>{_NAME})\s+(?P<family>{_NAME})"
-)
 _LOWER_WORD = pattern_of(r"[a-z](?<![\w'’-].)[a-z]*+(?![\w'’-])")
-_INITIALS = "".join(sorted({title[0] for title in FAMILY_TITLES}))
-_RELATIVE = pattern_of(
-    rf"(?=[{_INITIALS}{_INITIALS.upper()}])\b(?i:{'|'.join(sorted(FAMILY_TITLES))})\.?\s+"
-    r"(?:[A-Z][\w.]*\s+)?(?P<name>[A-Z][\w'’-]+)"
-)
-_FAMILY = pattern_of(r"[Tt](?<!\w.)he\s+(?P<name>[A-Z]\w+)s\b")
 _FAMILIES = pattern_of(  # the Hale, Moreau, and Varga families
     r"(?P<names>[A-Z](?<![\w'’-].)[\w'’-]++(?:(?:,\s+(?:and\s+)?|\s+(?:and|&)\s+)[A-Z][\w'’-]++){0,8})"
     r"\s(?:family|families|brothers|sisters|siblings|twins|clan|dynasty)\b"
-)
-_CHINESE_FAMILY = pattern_of(
-    rf"(?P<of_house>[{CJK}]{{2,8}})(?:王朝|家族|世家|父子|兄弟|姐妹|夫[妇婦])|(?<=[{CJK}][-－])(?P<second>[{CJK}]{{2,8}})"
 )
 
 
@@ -228,7 +204,6 @@ class _Names(Struct, frozen=True, dict=True):
     by_short_form: Mapping[tuple[str, ...], Sequence[NameParts]]
     by_end: Mapping[str, Sequence[NameParts]]  # by the first and the last word
     texts: Collection[str]
-    surnames: frozenset[str]  # of people with titles
 
     @classmethod
     def of(cls, mentions: Iterable[EntityMentionRow], texts: Collection[str]) -> "_Names":
@@ -254,9 +229,6 @@ class _Names(Struct, frozen=True, dict=True):
             for key, votes in spellings.items()
         ]
         names = sorted((name for name in parts if name.words), key=lambda name: name.order)
-        surnames = {
-            name.words[0] for name in names if len(name.words) == 1 and name.titles & TITLES
-        }
         by_words: dict[tuple[str, ...], list[NameParts]] = defaultdict(list)
         by_short_form: dict[tuple[str, ...], list[NameParts]] = defaultdict(list)
         by_end: dict[str, list[NameParts]] = defaultdict(list)
@@ -264,7 +236,7 @@ class _Names(Struct, frozen=True, dict=True):
             by_words[name.words].append(name)
             for word in {name.words[0], name.words[-1]}:
                 by_end[word].append(name)
-            if name.may_be_person(surnames):
+            if name.may_be_person:
                 for form in dict.fromkeys(name.short_forms()):
                     by_short_form[form].append(name)
         return cls(
@@ -274,25 +246,18 @@ class _Names(Struct, frozen=True, dict=True):
             by_short_form=by_short_form,
             by_end=by_end,
             texts=texts,
-            surnames=frozenset(surnames),
         )
 
     def longer(self, name: NameParts) -> Iterator[NameParts]:
         """The other names that a name may be a form of; a rival that only might be the bearer counts, too."""
         for namesake in self.by_words[name.words]:
-            if (
-                namesake.order < name.order
-                and name.is_same_as(namesake)
-                and not self.is_firm_of_place(name, namesake)
-            ):
+            if namesake.order < name.order and name.is_same_as(namesake):
                 yield namesake
                 if len(name.words) == 1 and name.titles != namesake.titles:
                     yield from self._rivals(name, is_given=False)
         candidates = self.by_short_form.get(name.words, ())
         acronym = name.acronym()
         if not candidates and len(acronym) < SHORTEST_ACRONYM:
-            return
-        if name.aside or name.is_apart or self.may_be_another(name):
             return
         full_names = [
             longer
@@ -307,31 +272,30 @@ class _Names(Struct, frozen=True, dict=True):
             yield from self._rivals(name, is_given=is_given)
         if len(acronym) >= SHORTEST_ACRONYM:
             for longer in self.by_acronym.get(acronym, ()):
-                if same_kind(name.kind, longer.kind) and not any(map(str.isdigit, longer.key)):
+                if same_kind(name.kind, longer.kind):
                     yield longer
 
     def _may_be_short(self, name: NameParts, longer: NameParts) -> bool:
         """Whether a name with words of another, longer one may be the same person."""
         if longer.order >= name.order or not name.may_be_short_for(longer):
             return False
-        if not longer.kind and longer.name in self.things:
-            return False
         has_given_name = name.is_full_like(longer) or (
             name.cjk and name.words[0] == longer.words[0]
         )
-        if has_given_name and self.are_told_apart(name, longer):
+        if has_given_name and self.has_relative(name):
             return False
         return (
             "person" in (name.kind, longer.kind)
-            or longer.is_evident_person(self.surnames)
+            or longer.is_evident_person
             or name.name in self.subjects
         )
 
     def _is_shared(self, name: NameParts) -> bool:
-        """Whether a text uses a short form for a place or a thing, too, or for two people of a family."""
-        if len(name.words) == 1 and name.words[0] in self.names_of_couples:
-            return True
-        return not (name.kind or name.titles) and name.name in self.places | self.things
+        """Whether a text uses a short form for a family or for a place, too."""
+        if name.titles:
+            return False
+        is_family = len(name.words) == 1 and name.words[0] in self.families
+        return is_family or (not name.kind and name.name in self.places)
 
     @cached_property
     def by_acronym(self) -> Mapping[str, Sequence[NameParts]]:
@@ -344,19 +308,19 @@ class _Names(Struct, frozen=True, dict=True):
         return by_acronym
 
     @cached_property
-    def longer_words(self) -> Mapping[str, Set[str]]:
-        """The Chinese names that hold a Chinese name of one word, by that word."""
-        return _longer_words(self.by_order)
-
-    @cached_property
     def lower_words(self) -> frozenset[str]:
         """The words of the texts that are written small somewhere."""
         return frozenset(chain.from_iterable(map(_LOWER_WORD.findall, self.texts)))
 
     @cached_property
-    def shared_surnames(self) -> frozenset[str]:
-        """The surnames of families in the texts."""
-        return frozenset(chain.from_iterable(map(_family_names, self.texts)))
+    def families(self) -> frozenset[str]:
+        """The surnames that the texts give whole families: the Hale and Moreau families."""
+        return frozenset(
+            surname
+            for text in self.texts
+            for families in _FAMILIES.finditer(text)
+            for surname in families["names"].casefold().replace(",", "").split()
+        )
 
     @cached_property
     def subjects(self) -> frozenset[str]:
@@ -373,58 +337,15 @@ class _Names(Struct, frozen=True, dict=True):
         """The names that something is in, at or near: Washington is no person where a text has "in Washington"."""
         return frozenset(chain.from_iterable(map(_PLACE.findall, self.texts)))
 
-    @cached_property
-    def things(self) -> frozenset[str]:
-        """The names behind an article that stand for themselves, as those of no person do."""
-        return frozenset(
-            phrase["name"]
-            for text in self.texts
-            for phrase in _THING.finditer(text)
-            if phrase["word"] is None or phrase["word"] in STOP_WORDS - {"and", "or"}
-        )
-
-    @cached_property
-    def names_of_couples(self) -> frozenset[str]:
-        """The surnames behind two given names: Harald and Niels Bohr."""
-        return frozenset(
-            couple["family"].casefold()
-            for text in self.texts
-            for couple in _COUPLE.finditer(text)
-            if is_given_name(couple["first"].casefold())
-            and is_given_name(couple["second"].casefold())
-        )
-
-    def is_firm_of_place(self, name: NameParts, namesake: NameParts) -> bool:
-        """Whether a name has the form of a firm, and the other name is a place: Burra Corporation."""
-        has_form = name.form > namesake.form and not name.titles
-        return has_form and not namesake.kind and namesake.name in self.places
-
-    def are_told_apart(self, name: NameParts, longer: NameParts) -> bool:
-        """Whether a text tells two names with one given name apart, as John Adams from his son John Quincy Adams: one
-        sentence has both, or somebody else of the family is named, too.
-        """
+    def has_relative(self, name: NameParts) -> bool:
+        """Whether somebody else of the family is named, so that John Quincy Adams may not be John Adams."""
         family = name.words[-1]
-        if any(
+        return any(
             len(relative.words) > 1
             and relative.words[-1] == family
             and relative.words[0][0] != name.words[0][0]
             for relative in self.by_end[family]
-        ):
-            return True
-        return any(
-            longer.name in text[start:end] and name.name in text[start:end].replace(longer.name, "")
-            for text in self.texts
-            if name.name in text and longer.name in text
-            for start, end in sentence_spans(text)
         )
-
-    def may_be_another(self, name: NameParts) -> bool:
-        """Whether a name of one word may be that of a relative, or in Chinese a part of another name."""
-        if len(name.words) > 1 or name.titles:
-            return False
-        if name.words[0] in self.shared_surnames:
-            return True
-        return len(self.longer_words.get(name.words[0], set()) - {name.words[0]}) > 1
 
     def _rivals(self, name: NameParts, *, is_given: bool) -> Iterator[NameParts]:
         """Names of others with this word: "Mrs. Curie", "Old Joe" beside a given name, and for a name of
@@ -447,44 +368,6 @@ class _Names(Struct, frozen=True, dict=True):
         if name.cjk or len(name.words) > 1 or name.titles or name.acronym():
             return False
         return name.words[0] in self.lower_words or name.name[0].islower()
-
-
-def _longer_words(names: Iterable[NameParts]) -> dict[str, set[str]]:
-    """The words of the Chinese names that hold a Chinese name of one word, by that word."""
-    chinese_names = [name for name in names if name.cjk]
-    longer_words: dict[str, set[str]] = {
-        name.words[0]: set()
-        for name in chinese_names
-        if len(name.words) == 1 and len(name.words[0]) <= LONGEST
-    }
-    for name in chinese_names:
-        words = "".join(name.words)
-        for start in range(len(words)):
-            for end in range(start + 1, min(start + LONGEST, len(words)) + 1):
-                if (part := words[start:end]) in longer_words:
-                    longer_words[part].add(words)
-    return longer_words
-
-
-def _family_names(text: str) -> Iterator[str]:
-    """The surnames of which a text has several bearers, and words that are parts of longer names: the Wilcoxes,
-    Mrs. Wilson, the Hale and Moreau families, 巴列奥略王朝, 阿尔萨斯-洛林.
-    """
-    for relative in _RELATIVE.finditer(text):
-        yield relative["name"].casefold()
-    for family in _FAMILY.finditer(text):
-        plural = family["name"].casefold()
-        yield plural
-        yield plural.removesuffix("e")
-    for families in _FAMILIES.finditer(text):
-        yield from families["names"].casefold().replace(",", "").split()
-    if not has_cjk(text):
-        return
-    for match in _CHINESE_FAMILY.finditer(text):
-        if match["of_house"]:
-            yield from (match["of_house"][start:] for start in range(len(match["of_house"])))
-        else:
-            yield from (match["second"][: end + 1] for end in range(len(match["second"])))
 
 
 def _follow_statements(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from hashlib import sha256
 from operator import attrgetter, methodcaller
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -18,7 +18,7 @@ from lightrag_jsonl.core.aio import finish_all, in_thread
 from lightrag_jsonl.core.errors import EmbeddingError
 from lightrag_jsonl.core.protocols import Embedder, Vectors
 from lightrag_jsonl.core.types import Kind
-from lightrag_jsonl.core.user_code import WrappedEmbedder, can_embed, embed_texts
+from lightrag_jsonl.core.user_code import HARMLESS, embed_texts
 from lightrag_jsonl.indexing.merging import IndexChange, StepCallback
 from lightrag_jsonl.llm.scheduler import FIRST_CHUNK, FIRST_LIMIT, CallScheduler
 from lightrag_jsonl.storage.rows import EntityRow, GraphRow, winner
@@ -47,41 +47,21 @@ class Embedding(Struct, frozen=True):
     shortened: str = ""
 
 
-class PacedEmbedder(WrappedEmbedder):
-    """An embedder that gets few requests at a time until it turns out to do more, and fewer after a
-    request has waited in its queue for too long.
-    """
-
-    def __init__(self, embedder: Embedder, *, max_concurrent_calls: int) -> None:
-        super().__init__(embedder)
-        self._scheduler = CallScheduler(
-            max_concurrent_calls,
-            first=getattr(embedder, "first_concurrent_calls", FIRST_LIMIT),
-        )
-
-    async def embed(self, texts: Sequence[str], *, kind: Literal["query", "passage"]) -> Vectors:
-        """The vectors of the embedder, after waiting for a turn."""
-        async with self._scheduler.slot(FIRST_CHUNK) as slot:
-            try:
-                vectors = await self._embedder.embed(texts, kind=kind)
-            except EmbeddingError as error:
-                slot.report(error)
-                raise
-            slot.finish(output_tokens=len(texts), all_tokens=0)
-        return vectors
-
-
 class IsolatingEmbedder:
     """Embeds passages, and halves a refused batch until the refused text is found.
 
     A batch with two accepted halves was refused for its size, or took too long for it: from then on
     batches are smaller. Errors that concern every text are raised: `unavailable` errors, and all errors
-    of an embedder that refuses even a harmless word.
+    of an embedder that refuses even a harmless word. The embedder gets few requests at a time until it
+    turns out to do more, and fewer after a request has waited in its queue for too long.
     """
 
     def __init__(self, embedder: Embedder, batch_size: int) -> None:
         self.batch_size = batch_size
-        self._embedder = PacedEmbedder(embedder, max_concurrent_calls=BATCHES_AT_ONCE)
+        self._embedder = embedder
+        self._scheduler = CallScheduler(
+            BATCHES_AT_ONCE, first=getattr(embedder, "first_concurrent_calls", FIRST_LIMIT)
+        )
         self._isolating = asyncio.Lock()
 
     async def embed(self, texts: Sequence[str]) -> list[Embedding]:
@@ -102,8 +82,20 @@ class IsolatingEmbedder:
             return embeddings
 
     async def _whole(self, texts: Sequence[str]) -> list[Embedding]:
-        vectors = await embed_texts(self._embedder, texts, "passage")
+        attempt = partial(self._embed_in_turn, texts)
+        vectors = await embed_texts(self._embedder, texts, "passage", attempt=attempt)
         return [Embedding(vector) for vector in vectors]
+
+    async def _embed_in_turn(self, texts: Sequence[str]) -> Vectors:
+        """The vectors by a single request, after waiting for a turn."""
+        async with self._scheduler.slot(FIRST_CHUNK) as slot:
+            try:
+                vectors = await self._embedder.embed(texts, kind="passage")
+            except EmbeddingError as error:
+                slot.report(error)
+                raise
+            slot.finish(output_tokens=len(texts), all_tokens=0)
+        return vectors
 
     async def _isolated(self, texts: Sequence[str]) -> list[Embedding]:
         try:
@@ -132,21 +124,26 @@ class IsolatingEmbedder:
         length = int(len(text) * SHORTER) if LENGTH_REFUSAL.search(str(refusal)) else 0
         while length > len(text) * SHORTEST:
             try:
-                vectors = await embed_texts(self._embedder, [text[:length]], "passage")
+                (embedding,) = await self._whole([text[:length]])
             except EmbeddingError as error:
                 if error.unavailable:
                     raise
                 length = int(length * SHORTER)
             else:
                 shortened = f"only the first {length:,} characters are embedded ({refusal})"
-                return Embedding(vectors[0], shortened=shortened)
+                return Embedding(embedding.vector, shortened=shortened)
         await self._check_well(refusal)
         return Embedding(NO_VECTOR, refusal=str(refusal))
 
     async def _check_well(self, refusal: EmbeddingError) -> None:
         """Raise a refusal that does not concern the text alone."""
-        if not await can_embed(self._embedder, "passage"):
-            raise refusal
+        try:
+            await self._whole([HARMLESS])
+        except EmbeddingError:
+            pass
+        else:
+            return
+        raise refusal
 
 
 def _may_be_for_size(error: EmbeddingError, texts: Sequence[str]) -> bool:

@@ -50,8 +50,8 @@ _HESITATION = pattern_of(
 _TWO_SENTENCES = pattern_of(
     r"(?<=[a-z]{4})[.!?…]\s+[A-Za-z]|[。！？]\s*\w"
 )  # unlike "St. John" and "Dr. No"
-_MARKS_OF_CODE = pattern_of(
-    r"[{}]|;\s*\w+[.(]|==|!=|:=|=>|->|^\w+\s?=\s?.*[\[({\"';]|\w\.\w+\(|^[a-z_]\w*\(.*\)\W*$|\(\)|\w\[[\d'\":]"
+_MARKS_OF_CODE = pattern_of(  # but "chroot() system call" is a name
+    r"[{}]|;\s*\w+[.(]|==|!=|:=|=>|->|^\w+\s?=\s?.*[\[({\"';]|^[a-z_][\w.]*\([^()]+\)\W*$|\w\[[\d'\":]"
     r"|^(?:def|return|import|elif|const|let|var|lambda|SELECT|for \w+ in|while|if \S+ [<>=])\s|^[$>]\s"
 )
 _BEFORE_REMARK = " \t\r\n\xa0\u3000(（[,，;；:：—–-"  # between a name and the remark behind it

@@ -1,6 +1,6 @@
 """The parts of a name, and the short forms that a document may use for it after that."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from functools import cached_property, lru_cache
 
 from msgspec import Struct
@@ -8,7 +8,7 @@ from msgspec import Struct
 from lightrag_jsonl.core.types import UNKNOWN_TYPE
 from lightrag_jsonl.indexing.chinese_names import CHINESE_TITLES, COMPOUND_SURNAMES
 from lightrag_jsonl.indexing.english_names import initials
-from lightrag_jsonl.rules.english import OFFICES, TYPES_BY_WORD
+from lightrag_jsonl.rules.english import OFFICES
 from lightrag_jsonl.rules.words import is_given_name, is_ordinary
 from lightrag_jsonl.text.cjk import has_cjk
 from lightrag_jsonl.text.names import without_accents
@@ -61,7 +61,6 @@ _CHINESE_TITLE = pattern_of(f"(?:{'|'.join(sorted(CHINESE_TITLES, key=len, rever
 _CHINESE_FIRM = pattern_of(r"(?:股份)?(?P<legal_form>有限)?(?:责任)?公司$")
 SHORTEST_ACRONYM = 3  # letters
 _ACRONYM = pattern_of(r"[A-Z]{3,7}")
-_MOST_WORDS = 8  # of a name with short forms
 
 
 class NameParts(Struct, frozen=True, dict=True):
@@ -137,43 +136,29 @@ class NameParts(Struct, frozen=True, dict=True):
         return not self.titles.isdisjoint(FAMILY_TITLES)
 
     @property
-    def has_chinese_title(self) -> bool:
-        """Whether the name ends with a title that is none of the words."""
-        return self.cjk and _CHINESE_TITLE.search(self.key) is not None
-
-    @property
-    def is_proper(self) -> bool:
-        """Whether the name is written like one, and like one of a single bearer."""
-        if self.cjk:
-            return True
-        written = self.name.split()
-        return all(not word[0].islower() or len(word) < 4 for word in written)
-
-    def may_be_person(self, surnames: Collection[str]) -> bool:
+    def may_be_person(self) -> bool:
         """Whether the words are those of a person's full name: by the type, or else by a given name, by
-        initials, or by a title before the surname elsewhere (`surnames`).
+        initials, by a title, or since no word is an ordinary one.
         """
-        if len(self.words) < 2 or len(self.words) > _MOST_WORDS or self.kind not in ("", "person"):
+        if len(self.words) < 2 or self.kind not in ("", "person"):
             return False
         if not (
-            self.is_proper
-            and JOINING_WORDS.isdisjoint(self.words)
-            and all(map(_PERSON_WORD.fullmatch, self.words))
+            JOINING_WORDS.isdisjoint(self.words) and all(map(_PERSON_WORD.fullmatch, self.words))
         ):
             return False
         if self.kind or "," in self.name:  # "Victoria, Australia" is none for want of a type
             return self.kind == "person"
-        return self.is_evident_person(surnames) or self.has_only_rare_words
+        return self.is_evident_person or self.has_only_rare_words
 
-    def is_evident_person(self, surnames: Collection[str]) -> bool:
+    @property
+    def is_evident_person(self) -> bool:
         """Whether a given name, initials or a title says so, whatever the type."""
         first = self.words[0]
         return (
             self.cjk
-            or (is_given_name(first) and TYPES_BY_WORD.keys().isdisjoint(self.words))
+            or is_given_name(first)
             or len(first) == 1 < len(self.words[-1])
             or bool(self.titles & TITLES)
-            or self.words[-1] in surnames
         )
 
     @property
@@ -203,7 +188,6 @@ class NameParts(Struct, frozen=True, dict=True):
         *given_names, family = words
         letters = tuple(name[0] for name in given_names)
         yield (*letters, family)
-        yield (letters[0], family)
         yield (given_names[0], *letters[1:], family)
         yield (given_names[0], family)
 
@@ -239,8 +223,6 @@ class NameParts(Struct, frozen=True, dict=True):
         is_first_name = is_given_name(self.words[0]) or self.is_royal
         if self.titles and not plainer.titles and len(self.words) == 1 and is_first_name:
             return False  # King John or Dr. John, and John
-        if self.has_chinese_title and not self.kind == plainer.kind == "person":
-            return False  # the duke of a place, and the place
         firm = _CHINESE_FIRM.search(self.key)
         if firm and self.type != plainer.type:
             is_one_untyped = not UNTYPED.isdisjoint((self.type, plainer.type))

@@ -3,13 +3,13 @@
 import asyncio
 import base64
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from lightrag_jsonl.core.errors import SettingsError
 from lightrag_jsonl.core.protocols import Embedder, Vectors
-from lightrag_jsonl.core.user_code import WrappedEmbedder, normalize_vectors
+from lightrag_jsonl.core.user_code import normalize_vectors
 from lightrag_jsonl.indexing.embedding import SAMPLE_SETTING
 from lightrag_jsonl.storage.store import Store, read, write
 
@@ -18,19 +18,30 @@ LEAST_LIKENESS = 0.9  # cosine; a quantized copy of a model is as like, another 
 SAMPLE_TYPE = np.dtype("<f2")
 
 
-class SameEmbedder(WrappedEmbedder):
+class SameEmbedder:
     """The embedder of an index; `SettingsError` at its first use if it is another one of the same name.
 
     The length of the vectors is compared; of a remote embedder, behind whose name any model may stand,
-    also the vector of a short text, which the first insert stores.
+    also the vector of a short text, which the first insert stores. The other attributes are those of the
+    embedder.
     """
 
     def __init__(self, embedder: Embedder, store: Store) -> None:
-        super().__init__(embedder)
+        self.name = embedder.name
+        self._embedder = embedder
         self._store = store
         self._is_remote = bool(getattr(embedder, "remote", False))
         self._is_checked = False
         self._checking = asyncio.Lock()
+
+    @property
+    def dim(self) -> int:
+        """The length of a vector."""
+        return self._embedder.dim
+
+    def __getattr__(self, name: str) -> Any:
+        """The optional attributes of the embedder, such as `max_retries` and `url`."""
+        return getattr(self._embedder, name)
 
     async def embed(self, texts: Sequence[str], *, kind: Literal["query", "passage"]) -> Vectors:
         """The vectors of the embedder."""

@@ -87,18 +87,12 @@ def test_what_cannot_be_decided_stays_apart(names: tuple[str, ...], tmp_path: Pa
 @pytest.mark.parametrize(
     ("names", "text"),
     [
-        (("Wilcox", "Charles Wilcox"), "Charles Wilcox met the Wilcoxes. Wilcox slept."),
         (("Tamsin", "Orla Tamsin"), "Orla Tamsin knew the Tamsin, Varga, and Hale families."),
         (("Varga", "Ilona Varga"), "Ilona Varga met the Hale and Varga brothers. Varga slept."),
-        (("Wilson", "Jane Wilson"), "Jane Wilson met Mrs. Wilson. Wilson slept."),
         (("Walter Elliot", "William Walter Elliot"), "William Walter Elliot and Walter Elliot."),
         (("King John", "John"), "King John and John met."),
-        (("Varga", "Ilona Varga"), "Ilona Varga wrote. Thomas and Robert Varga came. Varga slept."),
         (("Edric Varga", "Oswin Edric Varga"), "Oswin Edric Varga was born. Edric Varga slept."),
         (("德明", "沈德明"), "沈德明与王德明相识。德明睡了。"),
-        (("洛林", "丹·洛林"), "丹·洛林写到了阿尔萨斯-洛林。洛林很大。"),
-        (("巴列奥略", "米哈伊尔·巴列奥略"), "米哈伊尔·巴列奥略开创了巴列奥略王朝。"),
-        (("约翰", "约翰·坎贝尔"), "约翰·坎贝尔遇见了约翰。"),
         (("海澄公", "海澄"), "海澄公驻守海澄。"),
         (("英文", "YUN"), "云港大学（英文简称YUN）招生。"),
         (("沈德明", "Norby"), "沈德明（Norby）到会。"),
@@ -107,7 +101,7 @@ def test_what_cannot_be_decided_stays_apart(names: tuple[str, ...], tmp_path: Pa
 def test_names_of_families_and_parts_of_other_names_stay_apart(
     names: tuple[str, str], text: str, tmp_path: Path
 ) -> None:
-    """A surname that a relative has, a given name, a dynasty, a place beside its duke, a language."""
+    """The surname of a family, a given name, a place beside its duke, a language."""
     found = nodes(tmp_path, *(entity(name) for name in names), text=text)
     assert found == dict.fromkeys(names, ())
 
@@ -138,29 +132,11 @@ def test_a_word_that_may_be_a_given_name_makes_no_person(tmp_path: Path) -> None
         assert len(nodes(tmp_path / str(number), *untyped)) == 2
 
 
-@pytest.mark.parametrize(
-    ("short", "full", "text"),
-    [
-        ("Trust", "Lewis Trust", "They met the Lewis Trust. Then the Trust agreed. Trust wrote."),
-        ("Charter", "U.S. Charter", "He read the U.S. Charter. Charter went on."),
-        ("Brevik Corporation", "Brevik", "They live in Brevik. The Brevik Corporation built it."),
-        ("College London", "Mary College London", "Mary College London and College London wrote."),
-        ("RFD", "Road for D100", "They walked Road for D100, past RFD."),
-    ],
-)
-def test_what_is_no_person_has_no_surname(short: str, full: str, text: str, tmp_path: Path) -> None:
-    """What stands behind an article, a firm beside the place of its name, a college."""
-    untyped = [entity(name, kind="unknown") for name in (full, short)]
-    assert nodes(tmp_path, *untyped, text=text) == {full: (), short: ()}
-
-
-def test_the_model_of_a_person_does_not_tell_against_the_person(tmp_path: Path) -> None:
-    """In "the Okafor model" the article belongs to the model."""
-    text = (
-        "Ernest Okafor wrote. The Okafor model is known, and the Okafor–Lind rule. Okafor said so."
-    )
-    untyped = [entity(name, kind="unknown") for name in ("Ernest Okafor", "Okafor")]
-    assert nodes(tmp_path, *untyped, text=text) == {"Ernest Okafor": ("Okafor",)}
+def test_what_is_no_person_has_no_surname(tmp_path: Path) -> None:
+    """A college beside another."""
+    untyped = [entity(name, kind="unknown") for name in ("Mary College London", "College London")]
+    text = "Mary College London and College London wrote."
+    assert len(nodes(tmp_path, *untyped, text=text)) == 2
 
 
 def test_types_that_contradict_each_other_stay_apart(tmp_path: Path) -> None:
@@ -226,15 +202,6 @@ def test_a_given_name_of_two_people_is_nobody(tmp_path: Path) -> None:
     """Whether or not both are known to be people."""
     records = [entity("George"), entity("George Odum"), entity("George Bello", kind="unknown")]
     assert len(nodes(tmp_path, *records)) == 3
-
-
-def test_names_in_one_sentence_have_two_bearers(tmp_path: Path) -> None:
-    """With and without a middle name, as father and son are told apart."""
-    names = [entity(name) for name in ("Tobin Odum", "Tobin Bem Odum")]
-    text = "Tobin Odum left the mill to his son Tobin Bem Odum. Tobin Bem Odum sold it."
-    assert len(nodes(tmp_path / "1", *names, text=text)) == 2
-    text = "Tobin Odum ran the mill. In 1902, Tobin Bem Odum sold it."
-    assert len(nodes(tmp_path / "2", *names, text=text)) == 1
 
 
 def test_a_latin_name_in_brackets_is_another_name(tmp_path: Path) -> None:

@@ -217,6 +217,8 @@ def test_a_word_for_no_date_is_no_date(word: str) -> None:
         ("R&D; Sales", "R&D; Sales"),
         ("Wait Until Dark", "Wait Until Dark"),
         ("np.dot(a, b)", "np.dot(a, b)"),
+        ("chroot() system call", "chroot() system call"),
+        ("File.createTempFile() in Java", "File.createTempFile() in Java"),
     ],
 )
 def test_thoughts_and_code_are_no_names(written: str, name: str) -> None:
