@@ -140,10 +140,7 @@ class IsolatingEmbedder:
         try:
             await self._whole([HARMLESS])
         except EmbeddingError:
-            pass
-        else:
-            return
-        raise refusal
+            raise refusal from None
 
 
 def _may_be_for_size(error: EmbeddingError, texts: Sequence[str]) -> bool:
