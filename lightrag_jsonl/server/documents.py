@@ -106,9 +106,10 @@ async def list_documents(call: Call) -> ListPart[DocumentStatus]:
 async def get_text(call: Call) -> TextBody:
     """A document with passages."""
     params: TextParams = call.params
+    failed_jobs = await call.index.jobs.failed()
 
     def find(view: StoreView) -> TextBody:
-        document = document_status(view, params.id)
+        document = document_status(view, params.id, failed_jobs)
         if document is None:
             raise NotFoundError(f"no such document: {params.id}")
         chunks = list(view.chunks(documents=[params.id]).values())

@@ -259,11 +259,15 @@ def document_statuses(
     return tuple(statuses)
 
 
-def document_status(view: StoreView, id: str) -> DocumentStatus | None:
-    """The document with an id, visible or waiting; None if there is none."""
-    visible = _visible_statuses(view, view.documents([id]))
-    waiting = [_waiting_status(pending) for pending in (() if visible else view.pending([id]))]
-    return next(iter([*visible, *waiting]), None)
+def document_status(
+    view: StoreView, id: str, failed_jobs: Mapping[str, str]
+) -> DocumentStatus | None:
+    """The document with an id, visible or waiting, or None; `failed_jobs` as for `document_statuses`."""
+    for visible in _visible_statuses(view, view.documents([id])):
+        return visible
+    for pending in view.pending([id]):
+        return _waiting_status(pending, failed_jobs)
+    return None
 
 
 def find_documents(
