@@ -4,8 +4,9 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, combinations
+from itertools import chain, combinations, takewhile
 from math import prod
+from operator import eq
 from typing import TypeAlias
 
 import numpy as np
@@ -318,12 +319,9 @@ def _variants(names: NamesById) -> Iterator[Proposal]:
 def _spellings(
     snapshot: Snapshot, names: NamesById, shared_places: _SharedPlaces
 ) -> Iterator[Proposal]:
-    """Pairs of names of the same type and without a relation, different in a single letter after
-    the first; without common words ("chair", "chain"), but with the two numbers of a noun without
-    an article.
+    """Pairs of names of the same type and without a relation: the two numbers of a noun without an article,
+    or names with a slip inside, of which neither is a common word ("chair", "choir").
     """
-    from rapidfuzz.distance import OSA
-
     cores = {
         id: name.core for id, name in names.items() if not name.cjk and 5 <= len(name.core) <= 40
     }
@@ -333,15 +331,31 @@ def _spellings(
         for at in range(len(core) + 1)
     )
     for first, second in _pairs_with_shared_key(shortened_cores):
-        is_alike = cores[first][0] == cores[second][0]
-        is_alike = is_alike and OSA.distance(cores[first], cores[second]) == 1
         is_related = (first, second) in shared_places.related
-        if not is_alike or is_related or not names[first].may_be(names[second]):
+        if is_related or not names[first].may_be(names[second]):
             continue
         if names[first].is_plural_of(names[second]):
             yield (first, second), Evidence("spelling", "singular and plural", SPELLING)
-        elif not any(_is_word_of_passages(snapshot, names[id]) for id in (first, second)):
+        elif _has_slip(cores[first], cores[second]) and not any(
+            _is_word_of_passages(snapshot, names[id]) for id in (first, second)
+        ):
             yield (first, second), Evidence("spelling", "one letter apart", SPELLING)
+
+
+def _has_slip(word: str, other_word: str) -> bool:
+    """Whether two words with the same first and last letter differ in one letter, or two neighbours changed
+    places. A last letter more often tells names apart: Russia and Russian, Argentina and Argentine.
+    """
+    has_same_ends = word[0] == other_word[0] and word[-1] == other_word[-1]
+    if word == other_word or not has_same_ends:
+        return False
+    start = sum(takewhile(bool, map(eq, word, other_word)))  # of the first letter that differs
+    ending = word[start:]
+    other_ending = other_word[start:]
+    is_missing = ending == other_ending[1:] or ending[1:] == other_ending
+    is_other = ending[1:] == other_ending[1:]
+    is_swapped = ending[:2] == other_ending[1::-1] and ending[2:] == other_ending[2:]
+    return is_missing or is_other or is_swapped
 
 
 def _parts(
