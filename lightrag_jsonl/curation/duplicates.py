@@ -191,7 +191,7 @@ def _duplicate(
     minor, major = [names[id] for id in _by_fame(snapshot, pair, names)]
     all_evidence = list(evidence)
     score = 1.0 - prod(1.0 - sign.score for sign in evidence)
-    if not (minor.may_shorten(major) or major.may_shorten(minor)):
+    if not minor.may_be(major):
         types = " and ".join([names[id].row.type for id in pair])
         all_evidence.append(Evidence("types", types, 0.0))
         score *= OTHER_TYPE

@@ -118,26 +118,6 @@ CAROL = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("short", "long", "kind"),
-    [
-        (("Renwick 😀", "concept"), ("Ada Renwick 😀", "person"), "part"),
-        (("Ada Renwick", "concept"), ("Ada Maud Renwick", "person"), "part"),
-        (("HD 7", "concept"), ("Falke HD 7", "product"), "part"),
-        (("LMI", "concept"), ("Leith Mining Institute", "organization"), "short form"),
-        (("Leith", "concept"), ("Harbors of Leith", "person"), ""),
-        (("Leith", "concept"), ("Greater Leith", "work"), ""),
-        (("Ada Renwick", "place"), ("Ada Maud Renwick", "person"), ""),
-    ],
-)
-def test_a_short_name_may_have_been_read_as_a_concept(
-    short: tuple[str, str], long: tuple[str, str], kind: str, tmp_path: Path
-) -> None:
-    """A name alone in its sentence says little about its bearer; a name after "of" is that of an owner."""
-    found = proposed(tmp_path, [short, long])
-    assert evidence(found, short[0], long[0]) == ({kind} if kind else set())
-
-
 def test_a_part_of_one_longer_name_is_proposed(tmp_path: Path) -> None:
     """Where both are mentioned; not what somebody owns, a surname of several, or a firm of two."""
     found = proposed(tmp_path, [(name, "person") for name in CAROL])
