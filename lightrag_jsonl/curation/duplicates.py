@@ -37,7 +37,6 @@ SAME_DOCUMENT = 0.7  # factor of the score if the names share a document, but no
 DESCRIBED = 0.7
 TITLED = 0.5  # times the share of passages
 
-OTHER_TYPE = 0.5  # factor of the score if the types differ
 SIMILAR = 0.85  # the least cosine of the vectors of two entities, for a proposal by vectors alone
 NEIGHBOURS_COMPARED = 6  # nearest neighbours to compare, including the entity
 CROWD = 24  # if more names than this share a key, the key is no evidence
@@ -54,7 +53,7 @@ NamesById: TypeAlias = Mapping[int, ComparedName]
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A sign for two names of one entity, or (with `score` 0) against."""
+    """A sign for two names of one entity, or for two bearers of one name."""
 
     kind: str
     detail: str
@@ -189,18 +188,13 @@ def _duplicate(
 ) -> Duplicate:
     """A pair with the score; the less known entity would be merged into the better known entity."""
     minor, major = [names[id] for id in _by_fame(snapshot, pair, names)]
-    all_evidence = list(evidence)
     score = 1.0 - prod(1.0 - sign.score for sign in evidence)
-    if not minor.may_be(major):
-        types = " and ".join([names[id].row.type for id in pair])
-        all_evidence.append(Evidence("types", types, 0.0))
-        score *= OTHER_TYPE
     return Duplicate(
         name=minor.row.name,
         into=major.row.name,
         types=(minor.row.type, major.row.type),
         score=round(score, 4),
-        evidence=tuple(all_evidence),
+        evidence=tuple(evidence),
         descriptions=(
             minor.row.description[:DESCRIPTION_CHARACTERS],
             major.row.description[:DESCRIPTION_CHARACTERS],

@@ -356,15 +356,6 @@ def test_only_what_is_unambiguous_is_certain(
         assert rag.entities.list() == before
 
 
-def test_another_type_halves_the_score_and_is_reported(tmp_path: Path) -> None:
-    """The fruit and the company are a pair to look at, below two companies of one name."""
-    companies = [(name, "organization") for name in ("Apple Inc.", "Acme Ltd", "Acme")]
-    found = proposed(tmp_path, [("Apple", "fruit"), *companies])
-    assert "types" in evidence(found, "Apple", "Apple Inc.")
-    assert "types" not in evidence(found, "Acme", "Acme Ltd")
-    assert {found[0].name, found[0].into} == {"Acme", "Acme Ltd"}
-
-
 def test_entities_of_one_sentence_are_not_alike_for_that(tmp_path: Path) -> None:
     """Without a model every name of a sentence is described by all of it; that makes no two one."""
     with LightRAG(tmp_path) as rag:
