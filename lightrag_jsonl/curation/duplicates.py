@@ -356,7 +356,7 @@ def _parts(
     snapshot: Snapshot, names: NamesById, shared_places: _SharedPlaces
 ) -> Iterator[Proposal]:
     """Pairs of a name and a part of the name, in shared places or documents, if at most one
-    different name has the part. A common word ("boy") is no part of a person's name.
+    different name has the part. A common word ("boy") is no part of a name.
     """
     ids_by_word = _ids_by_word(names)
     for id, name in names.items():
@@ -368,9 +368,7 @@ def _parts(
             continue
         for candidate in longer:
             nearness = shared_places.nearness(id, candidate)
-            is_alike = name.ends(names[candidate]) and name.may_be(names[candidate])
-            may_be_common = nearness == 1.0 and is_alike
-            if nearness and (may_be_common or not _is_word_of_passages(snapshot, name)):
+            if nearness and not _is_word_of_passages(snapshot, name):
                 score = round(PART * nearness, 4)
                 yield _id_pair(id, candidate), Evidence("part", "a part of the longer name", score)
 
