@@ -157,7 +157,7 @@ def _evidence_by_pair(
     proposals = chain(
         _stated(stated_aliases),
         _variants(names),
-        _spellings(snapshot, names, shared_places),
+        _spellings(snapshot, names),
         _parts(snapshot, names, shared_places),
         _short_forms(names, shared_places),
         _by_role(names, shared_places),
@@ -310,11 +310,9 @@ def _variants(names: NamesById) -> Iterator[Proposal]:
         yield pair, evidence
 
 
-def _spellings(
-    snapshot: Snapshot, names: NamesById, shared_places: _SharedPlaces
-) -> Iterator[Proposal]:
-    """Pairs of names of the same type and without a relation: the two numbers of a noun without an article,
-    or names with a slip inside, of which neither is a common word ("chair", "choir").
+def _spellings(snapshot: Snapshot, names: NamesById) -> Iterator[Proposal]:
+    """Pairs of names of the same type: the two numbers of a noun without an article, or names with a slip
+    inside, of which neither is a common word ("chair", "choir").
     """
     cores = {
         id: name.core for id, name in names.items() if not name.cjk and 5 <= len(name.core) <= 40
@@ -325,8 +323,7 @@ def _spellings(
         for at in range(len(core) + 1)
     )
     for first, second in _pairs_with_shared_key(shortened_cores):
-        is_related = (first, second) in shared_places.related
-        if is_related or not names[first].may_be(names[second]):
+        if not names[first].may_be(names[second]):
             continue
         if names[first].is_plural_of(names[second]):
             yield (first, second), Evidence("spelling", "singular and plural", SPELLING)
