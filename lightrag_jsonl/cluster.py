@@ -1,8 +1,8 @@
 """Indexing on a Ray cluster: each node makes small indexes of a few documents, to be merged here.
 
 Each shard is made by a Ray task: in a temporary folder of its node, with model and embedder by the
-names that the index remembers. Finished shards are merged by a task, too, a few at a time, come back through Ray's object
-store, and are merged here on arrival: nothing merged here is ever lost. Ray repeats the task of a node that dies.
+names that the index remembers. Its database comes back through Ray's object store, and is merged here on arrival: nothing
+merged here is ever lost. Ray repeats the task of a node that dies.
 """
 
 import asyncio
@@ -11,8 +11,8 @@ import logging
 import socket
 import tempfile
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -39,7 +39,6 @@ from lightrag_jsonl.storage.status import reads_when_asked
 
 LARGEST_SHARD = 200_000  # characters, about 50 chunks: lost with a node
 SHARDS_OF_EACH_CPU = 4  # of an insert, so that no node waits long for the last one
-MERGED_ON_A_NODE = 4  # shards, before they are merged here
 RETRIES = 5  # of a shard whose node or process dies
 SHARDS_PER_CPU = 2  # dealt out at a time: one to work on, one to go on with
 CONNECT_TIMEOUT = 5.0  # seconds
@@ -162,85 +161,35 @@ def _characters(pending: PendingDocument) -> int:
 
 def make_shard(plan: ShardPlan, documents: Shard) -> tuple[bytes, InsertReport]:
     """On a node: the database of an index of these documents, without summaries, and its report."""
-    report = InsertReport()
+    with tempfile.TemporaryDirectory(prefix=SHARD_PREFIX) as scratch:
+        folder = Path(scratch)
+        with closing(SQLiteStore(folder)) as store:
+            adopt_settings(store, plan.settings)
+        arguments = index_arguments(replace(plan.setup, working_dir=folder))
+        arguments["options"] = plan.options
+        report = asyncio.run(_insert_shard(arguments, documents))
+        return (folder / FILE_NAME).read_bytes(), report
 
-    async def insert(rag: AsyncLightRAG) -> None:
-        nonlocal report
+
+async def _insert_shard(arguments: Mapping[str, Any], documents: Shard) -> InsertReport:
+    """The report of an insert; of one that ended with an error, the work until then is merged."""
+    async with AsyncLightRAG(**arguments) as rag:
         try:
-            report = await rag.engine.indexing.insert(documents, tolerant=True, summarize=False)
-        except LightRAGError as error:  # the work until then is merged
+            return await rag.engine.indexing.insert(documents, tolerant=True, summarize=False)
+        except LightRAGError as error:
             if error.report is None:
                 raise
-            report = error.report
-
-    with tempfile.TemporaryDirectory(prefix=SHARD_PREFIX) as scratch:
-        return _on_a_node(plan, Path(scratch), insert), report
-
-
-def merge_shards(
-    plan: ShardPlan, *shards: tuple[bytes, InsertReport]
-) -> tuple[bytes, InsertReport]:
-    """On a node: the database of an index of all shards, and their reports together."""
-    report = InsertReport()
-    for _, shard_report in shards:
-        report = _joined_report(report, shard_report)
-
-    async def merge(rag: AsyncLightRAG) -> None:
-        with _stored_shards([database for database, _ in shards]) as stores:
-            await rag.engine.curation.merge_indexes(stores, replaces=True)
-
-    with tempfile.TemporaryDirectory(prefix=SHARD_PREFIX) as scratch:
-        return _on_a_node(plan, Path(scratch), merge), report
-
-
-def _on_a_node(
-    plan: ShardPlan, folder: Path, work: Callable[[AsyncLightRAG], Awaitable[None]]
-) -> bytes:
-    """The database of a new index in a folder, after some work on it."""
-    with closing(SQLiteStore(folder)) as store:
-        adopt_settings(store, plan.settings)
-    arguments = index_arguments(replace(plan.setup, working_dir=folder))
-    arguments["options"] = plan.options
-
-    async def run() -> None:
-        async with AsyncLightRAG(**arguments) as rag:
-            await work(rag)
-
-    asyncio.run(run())
-    return (folder / FILE_NAME).read_bytes()
+            return error.report
 
 
 @contextlib.contextmanager
-def _stored_shards(databases: Sequence[bytes]) -> Iterator[list[SQLiteStore]]:
-    """The stores of databases, in temporary folders."""
-    with tempfile.TemporaryDirectory(prefix=SHARD_PREFIX) as scratch, ExitStack() as open_stores:
-        stores: list[SQLiteStore] = []
-        for number, database in enumerate(databases):
-            folder = Path(scratch) / str(number)
-            folder.mkdir()
-            (folder / FILE_NAME).write_bytes(database)
-            store = SQLiteStore(folder, create=False)
-            stores.append(open_stores.enter_context(closing(store)))
-        yield stores
-
-
-def _joined_report(first: InsertReport, second: InsertReport) -> InsertReport:
-    """The first report, with what the second says of failures and costs."""
-    return replace(
-        first,
-        failures=(*first.failures, *second.failures),
-        shortened=(*first.shortened, *second.shortened),
-        usage=first.usage + second.usage,
-        extraction=first.extraction + second.extraction,
-        stopped=first.stopped or second.stopped,
-    )
-
-
-def _ended_tasks(ray: Any, tasks: Sequence[Any]) -> list[Any]:
-    """The tasks that have ended, once at least one has."""
-    ray.wait(tasks, num_returns=1, fetch_local=False)
-    ended, _ = ray.wait(tasks, num_returns=len(tasks), timeout=0, fetch_local=False)
-    return list(ended)
+def _stored_shard(database: bytes) -> Iterator[SQLiteStore]:
+    """The store of a database, in a temporary folder."""
+    with tempfile.TemporaryDirectory(prefix=SHARD_PREFIX) as scratch:
+        folder = Path(scratch)
+        (folder / FILE_NAME).write_bytes(database)
+        with closing(SQLiteStore(folder, create=False)) as store:
+            yield store
 
 
 def _cpus(ray: Any) -> int:
@@ -301,73 +250,65 @@ class _ClusterInsert:
         )
 
     async def insert(self, ray: Any, waiting_shards: Iterator[Shard]) -> None:
-        """Deal out the waiting shards, and merge each on arrival, until all are merged; several that arrive
-        together, while others were merged here, are merged by a node first.
-        """
+        """Deal out the waiting shards, and merge each on arrival, until all are merged."""
         make = ray.remote(max_retries=RETRIES)(make_shard)
-        merge = ray.remote(max_retries=RETRIES)(merge_shards)
         plan = ray.put(self._plan)
-        # By task: the shards in its result, by their tasks.
-        running: dict[Any, dict[Any, Shard]] = {}
+        running: dict[Any, Shard] = {}  # by task
         while True:
             while len(running) < SHARDS_PER_CPU * _cpus(ray) and not self.report.stopped:
                 shard = next(waiting_shards, None)
                 if shard is None:
                     break
-                task = make.remote(plan, shard)
-                running[task] = {task: shard}
+                running[make.remote(plan, shard)] = shard
                 self._dealt += 1
             self._show_progress()
             if not running:
                 return
-            finished = await asyncio.to_thread(_ended_tasks, ray, list(running))
-            shard_tasks = [task for task in finished if task in running[task]]
-            if len(shard_tasks) >= MERGED_ON_A_NODE:
-                together = {task: running.pop(task)[task] for task in shard_tasks}
-                running[merge.remote(plan, *together)] = together
-            for task in finished:
-                if task in running:
-                    await self._take(ray, task, running.pop(task))
+            ended, _ = await asyncio.to_thread(ray.wait, list(running), fetch_local=False)
+            for task in ended:
+                await self._take(ray, task, running.pop(task))
 
-    async def _take(self, ray: Any, finished: Any, shards_by_task: Mapping[Any, Shard]) -> None:
-        """Merge the result of a task here; after too many dead nodes, the documents become failures."""
+    async def _take(self, ray: Any, task: Any, shard: Shard) -> None:
+        """Merge the shard that a task has made; after too many dead nodes, its documents become failures."""
         try:
-            database, report = await asyncio.to_thread(ray.get, finished)
+            database, report = await asyncio.to_thread(ray.get, task)
         except ray.exceptions.RayTaskError as error:
             if isinstance(error.cause, LightRAGError):
                 raise error.cause from error
             raise LightRAGError(f"a node of the cluster failed: {error.cause!r}") from error
         except ray.exceptions.RayError as error:
-            if len(shards_by_task) > 1:  # one of them is lost
-                for task, shard in shards_by_task.items():
-                    await self._take(ray, task, {task: shard})
-                return
             message = f"the shard was lost {RETRIES + 1} times: {error}"
             reason, _, _ = message.partition("\n")
-            for pending in shards_by_task[finished]:
+            for pending in shard:
                 document_id = pending.document.id or ""
                 self.unread.append(Failure(document_id, None, reason))
         else:
             await self._merge(database, report)
-        self._merged += len(shards_by_task)
+        self._merged += 1
 
     async def _merge(self, database: bytes, report: InsertReport) -> None:
-        """Merge the database of shards, and add their report to the report."""
-        with _stored_shards([database]) as stores:
+        """Merge the database of a shard, and add its report to the report."""
+        with _stored_shard(database) as store:
             merged = await self._engine.curation.merge_indexes(
-                stores,
+                [store],
                 replaces=True,
                 seen_marks=self._seen_marks,
                 touched=self._touched,
             )
         counts = Counter(kind for kind, _ in self._touched)
+        whole = self.report
         self.report = replace(
-            _joined_report(self.report, report),
-            documents=(*self.report.documents, *merged.documents),
-            purged=(*self.report.purged, *merged.purged),
-            chunks=self.report.chunks + merged.chunks,
+            whole,
+            documents=(*whole.documents, *merged.documents),
+            purged=(*whole.purged, *merged.purged),
+            chunks=whole.chunks + merged.chunks,
             entities=counts["entity"],
             relations=counts["relation"],
+            failures=(*whole.failures, *report.failures),
+            shortened=(*whole.shortened, *report.shortened),
+            usage=whole.usage + report.usage,
+            extraction=whole.extraction + report.extraction,
+            stopped=whole.stopped or report.stopped,
         )
 
     def _show_progress(self) -> None:

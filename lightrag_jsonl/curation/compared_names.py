@@ -3,10 +3,9 @@
 import re
 import unicodedata
 from collections.abc import Collection, Iterable
-from functools import cached_property
 
 from lightrag_jsonl.indexing.chinese_names import CHINESE_TITLES
-from lightrag_jsonl.indexing.name_parts import CONCEPTS, PEOPLE, PLACES, UNTYPED
+from lightrag_jsonl.indexing.name_parts import PEOPLE, UNTYPED
 from lightrag_jsonl.storage.rows import EntityRow
 from lightrag_jsonl.text.cjk import has_cjk, simplified
 from lightrag_jsonl.text.names import name_key
@@ -101,7 +100,6 @@ GHOST = "ghost|spirit|spectre|specter|soul|shade"  # in which a dead person appe
 GHOST_OF = pattern_of(rf"^(?:the )?(?:{GHOST}) of (.*)|^(.*)['’]s (?:{GHOST})$")
 OWNER = pattern_of(r"^.*\w['’]s?\s+(?=\w)")  # "Scrooge's nephew" is no longer name of Scrooge
 CJK_TITLE = pattern_of(f"(?:{'|'.join(sorted(CHINESE_TITLES, key=len, reverse=True))})$")
-POSSESSIVES = frozenset({"of", "de", "di", "du", "for", "in"})
 REVERSED_NAME = pattern_of(r"^([^,]+),\s*([^,]+)$")  # "Smith, John"
 DOTTED = pattern_of(r"\b(?:[a-z]\.){2,}")  # u.s., j.r.r.
 ASIDE = pattern_of(r"(?<!\s)\s*[(（][^()（）]*[)）]\s*$")
@@ -157,44 +155,29 @@ class ComparedName:
 
     def agrees(self, other_name: "ComparedName") -> bool:
         """Whether neither numbers nor titles nor signs tell two names apart ("Henry IV", "Mrs. Smith",
-        "C#"), nor additions in brackets, nor years of birth.
+        "C#"), nor additions in brackets.
         """
-        if self.signs != other_name.signs or self._has_other_addition(other_name):
+        has_other_addition = self.aside and other_name.aside and self.aside != other_name.aside
+        if has_other_addition or self.signs != other_name.signs:
             return False
         is_couple = sorted((self.titles, other_name.titles)) == [(False, True), (True, False)]
         same_numbers = self.numbers == other_name.numbers or self.core == other_name.core
         return same_numbers and not is_couple
-
-    def _has_other_addition(self, other_name: "ComparedName") -> bool:
-        """Whether the additions in brackets, or the first years in descriptions, differ."""
-        if self.aside and other_name.aside and self.aside != other_name.aside:
-            return True
-        years = self.years
-        other_years = other_name.years
-        return bool(years) and bool(other_years) and years.isdisjoint(other_years)
-
-    @cached_property
-    def years(self) -> set[str]:
-        """The years of birth, foundation or publication in attributes and description."""
-        return first_years(self.row.name, self.row.attributes, self.row.description)
 
     def is_part_of(self, longer: "ComparedName") -> bool:
         """Whether the name is a part of a longer name: any part of a person's name, else the last
         words.
         """
         has_other_owner = bool(self.owner and longer.owner and self.owner != longer.owner)
-        if has_other_owner or not (self.may_shorten(longer) or self._is_place_of_owner(longer)):
+        if has_other_owner or not self.may_be(longer):
             return False
         if self.cjk or longer.cjk:
             ends = longer.core.endswith(self.core) and longer.is_person and len(self.core) > 1
             return ends and self.core != longer.core
         if "and" in longer.words or not self.words or not set(self.words) <= set(longer.words):
             return False
-        if not (self.may_be(longer) or POSSESSIVES.isdisjoint(longer.plain_words)):
-            return False  # in "Airports of Thailand", Thailand is an owner
-        if not longer.is_person or not (self.is_person or len(self.words) > 1):
-            return self.ends(longer) and (longer.is_proper or not longer.is_person)
-        return longer.is_proper or set(self.words) == set(longer.words)
+        is_of_person = longer.is_person and (self.is_person or len(self.words) > 1)
+        return is_of_person or self.ends(longer)
 
     def is_plural_of(self, other_name: "ComparedName") -> bool:
         """Whether two nouns without an article are the two numbers of one."""
@@ -208,11 +191,6 @@ class ComparedName:
         """Whether the words of the name are the last words of a longer name."""
         return self.cjk or self.words == longer.words[-len(self.words) :]
 
-    def _is_place_of_owner(self, longer: "ComparedName") -> bool:
-        """Whether both are places or organizations, and the longer name only adds an owner."""
-        types = {self.row.type.casefold(), longer.row.type.casefold()}
-        return bool(longer.owner) and types <= PLACES and self.words == longer.words
-
     @property
     def has_initials(self) -> bool:
         """Whether a word of a Latin name is written as initials, in capitals."""
@@ -220,25 +198,10 @@ class ComparedName:
             return False
         return not self.initials.isdisjoint(self.plain_words)
 
-    @property
-    def is_proper(self) -> bool:
-        """Whether no long word of the name is written in lower case."""
-        return not any(word.islower() and len(word) > 3 for word in self.row.name.split())
-
     def may_be(self, other_name: "ComparedName") -> bool:
         """Whether the types of both entities allow the same entity."""
         types = {self.row.type.casefold(), other_name.row.type.casefold()}
         return len(types) == 1 or not types.isdisjoint(UNTYPED)
-
-    def may_shorten(self, longer: "ComparedName") -> bool:
-        """Whether the types allow a shorter name of the same entity: "Ashdown", alone in its sentence, is
-        often read as a concept.
-        """
-        if self.may_be(longer):
-            return True
-        is_concept = self.row.type.casefold() in CONCEPTS and not self.cjk
-        is_specific = longer.is_person or len(self.words) > 1 or self.has_initials
-        return is_concept and is_specific
 
     @property
     def title_start(self) -> int | None:

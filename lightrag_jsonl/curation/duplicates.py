@@ -4,8 +4,9 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, combinations
+from itertools import chain, combinations, takewhile
 from math import prod
+from operator import eq
 from typing import TypeAlias
 
 import numpy as np
@@ -36,7 +37,6 @@ SAME_DOCUMENT = 0.7  # factor of the score if the names share a document, but no
 DESCRIBED = 0.7
 TITLED = 0.5  # times the share of passages
 
-OTHER_TYPE = 0.5  # factor of the score if the types differ
 SIMILAR = 0.85  # the least cosine of the vectors of two entities, for a proposal by vectors alone
 NEIGHBOURS_COMPARED = 6  # nearest neighbours to compare, including the entity
 CROWD = 24  # if more names than this share a key, the key is no evidence
@@ -53,7 +53,7 @@ NamesById: TypeAlias = Mapping[int, ComparedName]
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A sign for two names of one entity, or (with `score` 0) against."""
+    """A sign for two names of one entity, or for two bearers of one name."""
 
     kind: str
     detail: str
@@ -157,7 +157,7 @@ def _evidence_by_pair(
     proposals = chain(
         _stated(stated_aliases),
         _variants(names),
-        _spellings(snapshot, names, shared_places),
+        _spellings(snapshot, names),
         _parts(snapshot, names, shared_places),
         _short_forms(names, shared_places),
         _by_role(names, shared_places),
@@ -188,18 +188,13 @@ def _duplicate(
 ) -> Duplicate:
     """A pair with the score; the less known entity would be merged into the better known entity."""
     minor, major = [names[id] for id in _by_fame(snapshot, pair, names)]
-    all_evidence = list(evidence)
     score = 1.0 - prod(1.0 - sign.score for sign in evidence)
-    if not (minor.may_shorten(major) or major.may_shorten(minor)):
-        types = " and ".join([names[id].row.type for id in pair])
-        all_evidence.append(Evidence("types", types, 0.0))
-        score *= OTHER_TYPE
     return Duplicate(
         name=minor.row.name,
         into=major.row.name,
         types=(minor.row.type, major.row.type),
         score=round(score, 4),
-        evidence=tuple(all_evidence),
+        evidence=tuple(evidence),
         descriptions=(
             minor.row.description[:DESCRIPTION_CHARACTERS],
             major.row.description[:DESCRIPTION_CHARACTERS],
@@ -315,15 +310,10 @@ def _variants(names: NamesById) -> Iterator[Proposal]:
         yield pair, evidence
 
 
-def _spellings(
-    snapshot: Snapshot, names: NamesById, shared_places: _SharedPlaces
-) -> Iterator[Proposal]:
-    """Pairs of names of the same type and without a relation, different in a single letter after
-    the first; without common words ("chair", "chain"), but with the two numbers of a noun without
-    an article.
+def _spellings(snapshot: Snapshot, names: NamesById) -> Iterator[Proposal]:
+    """Pairs of names of the same type: the two numbers of a noun without an article, or names with a slip
+    inside, of which neither is a common word ("chair", "choir").
     """
-    from rapidfuzz.distance import OSA
-
     cores = {
         id: name.core for id, name in names.items() if not name.cjk and 5 <= len(name.core) <= 40
     }
@@ -333,22 +323,37 @@ def _spellings(
         for at in range(len(core) + 1)
     )
     for first, second in _pairs_with_shared_key(shortened_cores):
-        is_alike = cores[first][0] == cores[second][0]
-        is_alike = is_alike and OSA.distance(cores[first], cores[second]) == 1
-        is_related = (first, second) in shared_places.related
-        if not is_alike or is_related or not names[first].may_be(names[second]):
+        if not names[first].may_be(names[second]):
             continue
         if names[first].is_plural_of(names[second]):
             yield (first, second), Evidence("spelling", "singular and plural", SPELLING)
-        elif not any(_is_word_of_passages(snapshot, names[id]) for id in (first, second)):
+        elif _has_slip(cores[first], cores[second]) and not any(
+            _is_word_of_passages(snapshot, names[id]) for id in (first, second)
+        ):
             yield (first, second), Evidence("spelling", "one letter apart", SPELLING)
+
+
+def _has_slip(word: str, other_word: str) -> bool:
+    """Whether two words with the same first and last letter differ in one letter, or two neighbours changed
+    places. A last letter more often tells names apart: Russia and Russian, Argentina and Argentine.
+    """
+    has_same_ends = word[0] == other_word[0] and word[-1] == other_word[-1]
+    if word == other_word or not has_same_ends:
+        return False
+    start = sum(takewhile(bool, map(eq, word, other_word)))  # of the first letter that differs
+    ending = word[start:]
+    other_ending = other_word[start:]
+    is_missing = ending == other_ending[1:] or ending[1:] == other_ending
+    is_other = ending[1:] == other_ending[1:]
+    is_swapped = ending[:2] == other_ending[1::-1] and ending[2:] == other_ending[2:]
+    return is_missing or is_other or is_swapped
 
 
 def _parts(
     snapshot: Snapshot, names: NamesById, shared_places: _SharedPlaces
 ) -> Iterator[Proposal]:
     """Pairs of a name and a part of the name, in shared places or documents, if at most one
-    different name has the part. A common word ("boy") is no part of a person's name.
+    different name has the part. A common word ("boy") is no part of a name.
     """
     ids_by_word = _ids_by_word(names)
     for id, name in names.items():
@@ -360,9 +365,7 @@ def _parts(
             continue
         for candidate in longer:
             nearness = shared_places.nearness(id, candidate)
-            is_alike = name.ends(names[candidate]) and name.may_be(names[candidate])
-            may_be_common = nearness == 1.0 and is_alike
-            if nearness and (may_be_common or not _is_word_of_passages(snapshot, name)):
+            if nearness and not _is_word_of_passages(snapshot, name):
                 score = round(PART * nearness, 4)
                 yield _id_pair(id, candidate), Evidence("part", "a part of the longer name", score)
 

@@ -129,8 +129,8 @@ def _is_long_enough(name_words: Sequence[str]) -> bool:
 def _only_pair(
     id: int, candidates: set[int], names: Mapping[int, ComparedName]
 ) -> Iterator[tuple[int, int]]:
-    """The pairs of a short name with candidates of the same core and a type for the same entity."""
-    possible = {candidate for candidate in candidates if names[id].may_shorten(names[candidate])}
+    """The pairs of a short name with candidates of the same core, if the types allow one entity."""
+    possible = {candidate for candidate in candidates if names[id].may_be(names[candidate])}
     if len({names[candidate].core for candidate in possible}) == 1:
         for candidate in sorted(possible - {id}):
             yield id, candidate

@@ -188,7 +188,7 @@ class Engine:
     @cached_property
     def client(self) -> ModelClient:
         """The client of the models."""
-        return self._client(self.llm, self.models, store_answers=True)
+        return self.client_for(self.llm, self.models)
 
     @cached_property
     def indexing(self) -> "IndexPipeline":
@@ -385,19 +385,20 @@ class Engine:
 
     # ── the same pipelines with another model, for batch files and estimates ────
 
-    def client_for(self, llm: LLM | None, *, store_answers: bool = True) -> ModelClient:
-        """A client of another model for all tasks, with prompts, cache and limits of the index."""
-        return self._client(llm, {}, store_answers=store_answers)
-
-    def _client(
-        self, llm: LLM | None, models: Mapping[ModelTask, LLM | None], *, store_answers: bool
+    def client_for(
+        self,
+        llm: LLM | None,
+        models: Mapping[ModelTask, LLM | None] | None = None,
+        *,
+        store_answers: bool = True,
     ) -> ModelClient:
+        """A client of a model, and of models for single tasks, with prompts, cache and limits of the index."""
         return ModelClient(
             llm,
             self.prompts,
             CompletionCache(self.store),
             max_concurrent_calls=self.options.max_concurrent_calls,
-            models=models,
+            models=models or {},
             store_answers=store_answers,
             limits=self.options.limits,
         )

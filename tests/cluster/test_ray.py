@@ -17,17 +17,12 @@ from lightrag_jsonl import Document, IndexOptions, LightRAG
 from lightrag_jsonl.cluster import (
     LARGEST_SHARD,
     SHARDS_OF_EACH_CPU,
-    ShardPlan,
-    _ClusterInsert,
     insert_on_ray,
-    make_shard,
-    merge_shards,
     shards,
 )
 from lightrag_jsonl.indexing.progress import Progress
 from lightrag_jsonl.providers.settings import Setup
 from lightrag_jsonl.storage.rows import PendingDocument
-from lightrag_jsonl.storage.sqlite.database import FILE_NAME
 from tests.cli.conftest import run, run_json
 from tests.cluster.kit import QUICK, answer, insert_only, insert_then_summarize
 from tests.kit import problems, view
@@ -97,7 +92,9 @@ def test_a_killed_node_costs_its_shard_only(tmp_path: Path, cluster: Any) -> Non
     with ScriptedServer(respond=answer) as server, opened(tmp_path / "all", server) as rag:
         report = inserted(rag, given, cluster, server, progress=kill)
         made = calls(server)
+        status = rag.status()
         assert len(nodes) == 1 and report.failures == ()
+        assert (report.entities, report.relations) == (status.entities, status.relations)
         assert set(report.documents) == {one.id for one in given}
         assert made.keys() == at_once.keys()
         assert sum(made.values()) - len(made) <= 3 * 2, "more than two shards were repeated"
@@ -199,22 +196,6 @@ def test_shards_fit_the_work() -> None:
     assert len(read) == 2 * 2 * SHARDS_OF_EACH_CPU
 
 
-def test_shards_are_merged_to_what_one_shard_would_be(tmp_path: Path) -> None:
-    """The function that nodes run: the index of several shards, the same as one of all documents."""
-    given = [PendingDocument(document, 0.0) for document in documents("zh", 9)]
-    with LightRAG(tmp_path / "once", language="zh", options=OPTIONS) as rag:
-        rag.run(insert_only, documents("zh", 9))
-        settings = rag.admin.settings()
-    plan = ShardPlan(settings, OPTIONS, Setup())
-    parts = [make_shard(plan, tuple(given[first::3])) for first in range(3)]
-    database, report = merge_shards(plan, *parts)
-    (tmp_path / "merged").mkdir()
-    (tmp_path / "merged" / FILE_NAME).write_bytes(database)
-    assert view(tmp_path / "merged") == view(tmp_path / "once")
-    assert report.extraction.ok + report.extraction.empty == 9
-    assert problems(tmp_path / "merged") == []
-
-
 def test_what_was_purged_does_not_return_from_a_cluster(tmp_path: Path, cluster: Any) -> None:
     """Neither what was purged before, nor under another name what is purged meanwhile: the report names both.
     On request it comes back; a new text may have the old name.
@@ -243,42 +224,6 @@ def test_what_was_purged_does_not_return_from_a_cluster(tmp_path: Path, cluster:
         assert inserted(rag, rewritten, cluster, server).documents == (given[0].id,)
         report = inserted(rag, twin, cluster, server, restore_purged=True)
         assert report.documents == ("twin",) and report.purged == ()
-    assert problems(tmp_path / "all") == []
-
-
-def test_nodes_merge_what_arrives_together(
-    tmp_path: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """On three nodes, of which one is killed: the index equals one made at once, and the report counts what is
-    there, though entities come with many shards.
-    """
-    monkeypatch.setattr("lightrag_jsonl.cluster.MERGED_ON_A_NODE", 1)
-    merged_by_nodes: list[int] = []
-    take = _ClusterInsert._take
-
-    async def counted(self: Any, ray: Any, task: Any, shards_by_task: Any) -> None:
-        if task not in shards_by_task:
-            merged_by_nodes.append(len(shards_by_task))
-        await take(self, ray, task, shards_by_task)
-
-    monkeypatch.setattr(_ClusterInsert, "_take", counted)
-    given = documents("en", 24)
-    nodes = nodes_of(cluster, 3)
-
-    def kill(progress: Progress) -> None:
-        if progress.documents_done >= 4 and len(nodes) == 3:
-            cluster.remove_node(nodes.pop(), allow_graceful=False)
-
-    with ScriptedServer(respond=answer) as server:
-        with opened(tmp_path / "once", server) as rag:
-            rag.run(insert_then_summarize, given)
-        with opened(tmp_path / "all", server) as rag:
-            report = inserted(rag, given, cluster, server, progress=kill)
-            status = rag.status()
-    assert len(nodes) == 2 and report.failures == () and sum(merged_by_nodes) > 1
-    assert (report.entities, report.relations) == (status.entities, status.relations)
-    assert set(report.documents) == {one.id for one in given}
-    assert view(tmp_path / "all") == view(tmp_path / "once")
     assert problems(tmp_path / "all") == []
 
 

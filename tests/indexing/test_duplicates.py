@@ -57,7 +57,7 @@ def evidence(found: Sequence[Duplicate], one: str, other: str) -> set[str]:
         ("Mr. Fezziwig", "Fezziwig", "variant"),
         ("Ebenezer Scrooge", "Ebenezer Scrouge", "spelling"),
         ("Cratchit", "Cratchitt", "spelling"),
-        ("Cratchit", "Cratchti", "spelling"),
+        ("Cratchit", "Crathcit", "spelling"),
         ("北京", "北京大学", ""),
         ("Ada", "Amy Dora Ann", ""),
         ("Marley", "Barley", ""),
@@ -86,15 +86,17 @@ def evidence(found: Sequence[Duplicate], one: str, other: str) -> set[str]:
         ("First Harbour Board", "Second Harbour Board", ""),
         ("Tide Table", "Tide Tables", "spelling"),
         ("The Tide", "The Tides", ""),
-        ("👻 Lantern Inn", "👻 Lantern Inne", "spelling"),
+        ("👻 Lantern Inn", "👻 Lantren Inn", "spelling"),
+        ("Argentina", "Argentine", ""),
+        ("Argentina", "Argentinia", "spelling"),
     ],
 )
 def test_what_speaks_for_a_pair_is_reported(
     tmp_path: Path, one: str, other: str, kind: str
 ) -> None:
     """Other articles, titles, legal forms, accents, spaces, order and additions; a slip; initials and short
-    forms. Nothing speaks for names of which one begins like the other, is one letter apart at its beginning,
-    or apart by a number, a sign or a direction, or a couple's.
+    forms. Nothing speaks for names of which one begins like the other, is one letter apart at its beginning
+    or end, or apart by a number, a sign or a direction, or a couple's.
     """
     found = proposed(tmp_path, [(one, "x"), (other, "x"), ("Nobody Else", "x")])
     spoken = evidence(found, one, other)
@@ -114,26 +116,6 @@ CAROL = (
     "Ebenezer Scrooge", "Scrooge", "Scrooge's nephew", "Old Jacob Marley", "Marley",
     "Marley's Ghost", "Bob Cratchit", "Peter Cratchit", "Tim Cratchit", "Cratchit", "Scrooge and Marley",
 )  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("short", "long", "kind"),
-    [
-        (("Renwick 😀", "concept"), ("Ada Renwick 😀", "person"), "part"),
-        (("Ada Renwick", "concept"), ("Ada Maud Renwick", "person"), "part"),
-        (("HD 7", "concept"), ("Falke HD 7", "product"), "part"),
-        (("LMI", "concept"), ("Leith Mining Institute", "organization"), "short form"),
-        (("Leith", "concept"), ("Harbors of Leith", "person"), ""),
-        (("Leith", "concept"), ("Greater Leith", "work"), ""),
-        (("Ada Renwick", "place"), ("Ada Maud Renwick", "person"), ""),
-    ],
-)
-def test_a_short_name_may_have_been_read_as_a_concept(
-    short: tuple[str, str], long: tuple[str, str], kind: str, tmp_path: Path
-) -> None:
-    """A name alone in its sentence says little about its bearer; a name after "of" is that of an owner."""
-    found = proposed(tmp_path, [short, long])
-    assert evidence(found, short[0], long[0]) == ({kind} if kind else set())
 
 
 def test_a_part_of_one_longer_name_is_proposed(tmp_path: Path) -> None:
@@ -372,15 +354,6 @@ def test_only_what_is_unambiguous_is_certain(
         if merged:
             rag.entities.unmerge(*(pair.name for pair in merged))
         assert rag.entities.list() == before
-
-
-def test_another_type_halves_the_score_and_is_reported(tmp_path: Path) -> None:
-    """The fruit and the company are a pair to look at, below two companies of one name."""
-    companies = [(name, "organization") for name in ("Apple Inc.", "Acme Ltd", "Acme")]
-    found = proposed(tmp_path, [("Apple", "fruit"), *companies])
-    assert "types" in evidence(found, "Apple", "Apple Inc.")
-    assert "types" not in evidence(found, "Acme", "Acme Ltd")
-    assert {found[0].name, found[0].into} == {"Acme", "Acme Ltd"}
 
 
 def test_entities_of_one_sentence_are_not_alike_for_that(tmp_path: Path) -> None:
