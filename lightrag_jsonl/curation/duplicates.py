@@ -4,9 +4,8 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, combinations, takewhile
+from itertools import chain, combinations
 from math import prod
-from operator import eq
 from typing import TypeAlias
 
 import numpy as np
@@ -337,16 +336,10 @@ def _has_slip(word: str, other_word: str) -> bool:
     """Whether two words with the same first and last letter differ in one letter, or two neighbours changed
     places. A last letter more often tells names apart: Russia and Russian, Argentina and Argentine.
     """
+    from rapidfuzz.distance import OSA
+
     has_same_ends = word[0] == other_word[0] and word[-1] == other_word[-1]
-    if word == other_word or not has_same_ends:
-        return False
-    start = sum(takewhile(bool, map(eq, word, other_word)))  # of the first letter that differs
-    ending = word[start:]
-    other_ending = other_word[start:]
-    is_missing = ending == other_ending[1:] or ending[1:] == other_ending
-    is_other = ending[1:] == other_ending[1:]
-    is_swapped = ending[:2] == other_ending[1::-1] and ending[2:] == other_ending[2:]
-    return is_missing or is_other or is_swapped
+    return has_same_ends and OSA.distance(word, other_word) == 1
 
 
 def _parts(

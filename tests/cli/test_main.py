@@ -167,7 +167,9 @@ def test_mistakes_are_explained_and_nothing_is_made(
         assert sorted(tmp_path.iterdir()) == before
 
 
-HEAVY = "faiss networkx openai opencc rjieba scipy sentence_transformers tiktoken torch tqdm"
+HEAVY = (
+    "faiss networkx openai opencc rapidfuzz rjieba scipy sentence_transformers tiktoken torch tqdm"
+)
 
 
 @pytest.mark.slow
