@@ -14,7 +14,7 @@ import numpy as np
 from msgspec import Struct
 
 from lightrag_jsonl.retrieval.filtering import entity_names
-from lightrag_jsonl.retrieval.hits import EQUAL, Hits, column
+from lightrag_jsonl.retrieval.hits import Hits, column
 from lightrag_jsonl.retrieval.passages import SPARE_CHUNKS
 from lightrag_jsonl.retrieval.question_names import alias_pairs
 from lightrag_jsonl.retrieval.task import SearchTask, Seeds, Subgraph
@@ -80,7 +80,7 @@ def neighborhood(task: SearchTask, seeds: Seeds, subgraph: Subgraph) -> WalkGrap
     chunks = seeds.chunks if task.mode.chunks else _mentioning(task, seeds.chunks, core)
     mentioned = core
     for limit in CHUNK_LIMITS:
-        reached = _chunks_around(task, distinct_rows(mentioned), seeds, limit)
+        reached = _chunks_around(task, distinct_rows(mentioned), limit)
         chunks = distinct_rows(chunks, reached)
         chunk_positions, mentioned = index.entities_of(chunks)
     entities = distinct_rows(mentioned, core)
@@ -260,30 +260,18 @@ def _mentioning(task: SearchTask, chunks: Ids, entities: Ids) -> Ids:
     return chunks[distinct_rows(positions[is_mention])]
 
 
-def _chunks_around(task: SearchTask, entities: Ids, seeds: Seeds, limit: int) -> Ids:
-    """The chunks of some entities: first the chunks of named entities, of rare entities, and the chunks
-    near the question.
-    """
+def _chunks_around(task: SearchTask, entities: Ids, limit: int) -> Ids:
+    """The chunks of some entities, ascending; of more than the limit those of rare entities."""
     frequencies = task.snapshot.graph.mention_counts(entities)
     leads_further = frequencies <= FREQUENT
-    entities = entities[leads_further]
-    frequencies = frequencies[leads_further]
-    is_named = is_among(entities, seeds.named_rows)
-    pull_of_entity = 1 / np.maximum(frequencies, 1) + is_named
-    positions, chunks = task.snapshot.graph.chunks_of(entities)
+    positions, chunks = task.snapshot.graph.chunks_of(entities[leads_further])
     visible = task.inside("chunk", chunks)
-    chunks = chunks[visible]
-    pull = pull_of_entity[positions[visible]] + is_among(chunks, seeds.chunks)
-    distinct_chunks, groups = np.unique(chunks, return_inverse=True)
-    total_pull = np.bincount(groups, pull, len(distinct_chunks)).astype(np.float64)
+    distinct_chunks, groups = np.unique(chunks[visible], return_inverse=True)
     if len(distinct_chunks) <= limit:
         return distinct_chunks
-    least = np.partition(total_pull, -limit)[-limit]
-    is_above = total_pull > least * (1 + EQUAL)
-    is_least = np.abs(total_pull - least) <= least * EQUAL
-    places_left = limit - int(is_above.sum())
-    tied = task.ranked("chunk", distinct_chunks[is_least], total_pull[is_least], places_left)
-    return np.append(distinct_chunks[is_above], tied.ids)
+    rarity = 1 / np.maximum(frequencies[leads_further], 1)
+    pull: Floats = np.bincount(groups, rarity[positions[visible]]).astype(np.float64)
+    return distinct_rows(task.ranked("chunk", distinct_chunks, pull, limit).ids)
 
 
 def _relation_edges(task: SearchTask, entities: Ids, core: Ids, subgraph: Subgraph) -> Ids:
