@@ -85,8 +85,6 @@ OFF: Mapping[str, float] = {
     "LEAST_RELEVANCE": 0.0,
     "NEAR_WEIGHT": 0.0,
     "LEXICAL_WEIGHT": 0.0,
-    "NEAR_WEIGHT_OF_WORDS": 0.0,
-    "NEAR_WEIGHT_OF_BIGRAMS": 0.0,
     "LEXICAL_WEIGHT_OF_WORDS": 0.0,
     "FREQUENT_NAME": 10**9,
     "MANY_WORDS": 10**9,

@@ -21,7 +21,6 @@ from lightrag_jsonl.retrieval.task import SearchTask, Seeds, Subgraph
 from lightrag_jsonl.storage.graph_index import distinct_rows, is_among
 from lightrag_jsonl.storage.vector_index import Floats, Ids
 from lightrag_jsonl.storage.views import Snapshot
-from lightrag_jsonl.text.cjk import has_cjk
 from lightrag_jsonl.text.terms import search_terms
 
 # Bounds of the time that a walk takes on a large index.
@@ -306,15 +305,9 @@ LEAST_CHUNKS = 10
 START_RELATION_COSINE = 0.5
 
 # Weight of all start chunks together, where all other starts have 1. `benchmarks.crossvalidation` chooses it
-# in four of five folds (musique-a, hotpotqa-train, zh-cmrc2018).
+# in four of five folds (musique-a, hotpotqa-train, zh-cmrc2018; MiniLM). Where vectors only count words, 0.5 in English
+# and 2 in Chinese do no better: mix @2/@5/@10 +0.3/+0.4/+0.3 with 0.2 (758 questions of seven sets).
 NEAR_WEIGHT = 0.2
-
-# In place of it where vectors only count words. In English the starts are mainly the names; in a
-# Chinese question the subject stands in the words, since the nearest relation is often the relation of a
-# name alone. Mix @5 with 0.2 / 0.5 / 1 / 2: musique-a 73.3 / 72.1 / 64.2 / 60.0, hotpotqa-train 85.5 /
-# 87.5 / 84.5 / 83.5; C: @5 -3.3 without. 2 in Chinese: dragonball-zh-multi-a, held-out half.
-NEAR_WEIGHT_OF_WORDS = 0.5
-NEAR_WEIGHT_OF_BIGRAMS = 2.0
 
 Path: TypeAlias = Sequence[tuple[int, str]]  # nodes, each with what the edge to it says; "" first
 
@@ -377,11 +370,7 @@ def start_weights(task: SearchTask, graph: WalkGraph, seeds: Seeds) -> Floats:
     is_near = relevance > 0
     nodes = len(graph.entities) + graph.chunks.searchsorted(chunks[is_near])
     preferences = sharpened(spread(relevance[is_near]))
-    near_weight = NEAR_WEIGHT
-    if task.query.lexical:
-        is_chinese = has_cjk(task.query.question)
-        near_weight = NEAR_WEIGHT_OF_BIGRAMS if is_chinese else NEAR_WEIGHT_OF_WORDS
-    weights[nodes] = near_weight * _shares_of_one(preferences)
+    weights[nodes] = NEAR_WEIGHT * _shares_of_one(preferences)
     return _shares_of_one(weights)
 
 
