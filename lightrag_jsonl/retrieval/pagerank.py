@@ -16,7 +16,6 @@ from msgspec import Struct
 from lightrag_jsonl.retrieval.filtering import entity_names
 from lightrag_jsonl.retrieval.hits import Hits, column
 from lightrag_jsonl.retrieval.passages import SPARE_CHUNKS
-from lightrag_jsonl.retrieval.question_names import alias_pairs
 from lightrag_jsonl.retrieval.task import SearchTask, Seeds, Subgraph
 from lightrag_jsonl.storage.graph_index import distinct_rows, is_among
 from lightrag_jsonl.storage.vector_index import Floats, Ids
@@ -49,7 +48,7 @@ LEXICAL_WEIGHT = 0.5
 LEXICAL_WEIGHT_OF_WORDS = 2.0  # where vectors only count words. C: @2 -11.7, @5 -5.0 without
 
 # What an edge says of the node that it leads to; the type of an edge is a position here.
-EDGE_TYPES = ("mentioned with", "related to", "nearly the same as", "also called")
+EDGE_TYPES = ("mentioned with", "related to", "nearly the same as")
 
 
 class WalkGraph(Struct, frozen=True, kw_only=True):
@@ -73,9 +72,8 @@ def neighborhood(task: SearchTask, seeds: Seeds, subgraph: Subgraph) -> WalkGrap
     """
     index = task.snapshot.graph
     leading = subgraph.entities.ids[: task.param.top_k]
-    aliases = alias_pairs(task, leading)
     relation_ends = index.ends(subgraph.relations.ids).ravel()
-    core = distinct_rows(subgraph.entities.ids, relation_ends, aliases.ravel())
+    core = distinct_rows(subgraph.entities.ids, relation_ends)
     chunks = seeds.chunks if task.mode.chunks else _mentioning(task, seeds.chunks, core)
     mentioned = core
     for limit in CHUNK_LIMITS:
@@ -93,7 +91,6 @@ def neighborhood(task: SearchTask, seeds: Seeds, subgraph: Subgraph) -> WalkGrap
         preferences=chunk_preferences(task, seeds, entities, chunks, mentions=mentions),
         relations=relations,
         synonyms=(entities.searchsorted(synonyms), cosines),
-        aliases=entities.searchsorted(aliases),
     )
 
 
@@ -105,7 +102,6 @@ def connect_nodes(
     preferences: Floats,
     relations: Ids,
     synonyms: tuple[Ids, Floats],
-    aliases: Ids,
 ) -> WalkGraph:
     """The graph with edges of all `EDGE_TYPES`, each in both directions.
 
@@ -117,7 +113,6 @@ def connect_nodes(
         (mentions + np.array([0, len(entities)]), mention_rarity(mentions, len(chunks))),
         (relations, np.ones(len(relations))),
         synonyms,
-        (aliases, np.ones(len(aliases))),
     )
     pairs = np.concatenate([edges for edges, _ in weighted_edges])
     weights_of_pairs = np.concatenate([weights for _, weights in weighted_edges])

@@ -43,7 +43,6 @@ class Edges(NamedTuple):
             preferences=np.ones(len(self.mentions)),
             relations=pairs(self.relations),
             synonyms=(pairs(synonym[:2] for synonym in self.synonyms), cosines),
-            aliases=pairs([]),
         )
 
     def weighted(self) -> list[tuple[int, int, float]]:
