@@ -113,9 +113,8 @@ class ContextSelection:
     """The items that fit into a share of the budgets, by the tokens of the single items.
 
     Passages come first, the first passage and the guaranteed passage before the others. A fact takes
-    a passage's place only if it joins two things that the question names, states of one of them what
-    the question has other words for, or has a word of the question that no passage has so far; such
-    facts leave passages their promised part of the total. Other facts have what passages leave. Entities
+    a passage's place only if it has a word of the question that no passage has so far; such facts leave
+    passages their promised part of the total. Other facts have what passages leave. Entities
     and relations divide their part in proportion to the two budgets; either kind may use the remainder
     of the other.
 
@@ -202,20 +201,9 @@ class ContextSelection:
         relations = {
             rank: relation
             for rank, relation in enumerate(self._context.relations)
-            if _has_stem(relation, missing_stems) or self._answers(relation)
+            if _has_stem(relation, missing_stems)
         }
         return entities, relations
-
-    def _answers(self, relation: Relation) -> bool:
-        """Whether a relation joins two things that the question names, or states of one of them what the question
-        has other words for, apart from numbers.
-        """
-        ends = (relation.source, relation.target)
-        named = [end for end in ends if self._writer.has_name(end)]
-        if len(named) == 1 and not is_unstated(relation):
-            stems = self._writer.question_stems - content_stems(named[0])
-            return _has_stem(relation, [stem for stem in stems if not stem.isdecimal()])
-        return len(named) == 2
 
     def _add_facts(
         self,

@@ -14,23 +14,16 @@ import numpy as np
 from msgspec import Struct
 
 from lightrag_jsonl.retrieval.filtering import entity_names
-from lightrag_jsonl.retrieval.hits import EQUAL, Hits, column
+from lightrag_jsonl.retrieval.hits import Hits, column
 from lightrag_jsonl.retrieval.passages import SPARE_CHUNKS
-from lightrag_jsonl.retrieval.question_names import alias_pairs
 from lightrag_jsonl.retrieval.task import SearchTask, Seeds, Subgraph
 from lightrag_jsonl.storage.graph_index import distinct_rows, is_among
 from lightrag_jsonl.storage.vector_index import Floats, Ids
-from lightrag_jsonl.storage.views import Snapshot
-from lightrag_jsonl.text.cjk import has_cjk
 from lightrag_jsonl.text.terms import search_terms
 
 # Bounds of the time that a walk takes on a large index.
 CHUNK_LIMITS = (200, 300)  # chunks reached by each of the two hops
 FREQUENT = 200  # mentions or relations; entities with more of them lead no further
-
-# The threshold of HippoRAG (NeurIPS 2024). Frozen questions of tests/retrieval: no synonyms, no difference.
-SYNONYM_COSINE = 0.8  # the least cosine of two entities that count as nearly the same
-SYNONYMS = 5  # each entity gets edges to at most so many synonyms
 
 # Exponent of a chunk's relevance, where it starts a walk and where a named entity leads to it.
 # As a start: C: @2 -8.3, @5 -3.3 with 0, that is, with equal starts; M: @5 +7.1 with 8. After a named
@@ -49,15 +42,11 @@ LEAST_RELEVANCE = 0.1
 LEXICAL_WEIGHT = 0.5
 LEXICAL_WEIGHT_OF_WORDS = 2.0  # where vectors only count words. C: @2 -11.7, @5 -5.0 without
 
-# What an edge says of the node that it leads to; the type of an edge is a position here.
-EDGE_TYPES = ("mentioned with", "related to", "nearly the same as", "also called")
-
 
 class WalkGraph(Struct, frozen=True, kw_only=True):
     """Entities and chunks (row ids, ascending) as nodes, with the steps between them.
 
-    A step leads from a sender to a receiver, with a probability and a type; the steps from a node
-    add up to 1.
+    A step leads from a sender to a receiver, with a probability; the steps from a node add up to 1.
     """
 
     entities: Ids
@@ -65,7 +54,6 @@ class WalkGraph(Struct, frozen=True, kw_only=True):
     senders: Ids
     receivers: Ids
     chances: Floats
-    edge_types: Ids
 
 
 def neighborhood(task: SearchTask, seeds: Seeds, subgraph: Subgraph) -> WalkGraph:
@@ -73,28 +61,23 @@ def neighborhood(task: SearchTask, seeds: Seeds, subgraph: Subgraph) -> WalkGrap
     near chunks if the mode searches chunks, else the near chunks with an entity found.
     """
     index = task.snapshot.graph
-    leading = subgraph.entities.ids[: task.param.top_k]
-    aliases = alias_pairs(task, leading)
     relation_ends = index.ends(subgraph.relations.ids).ravel()
-    core = distinct_rows(subgraph.entities.ids, relation_ends, aliases.ravel())
+    core = distinct_rows(subgraph.entities.ids, relation_ends)
     chunks = seeds.chunks if task.mode.chunks else _mentioning(task, seeds.chunks, core)
     mentioned = core
     for limit in CHUNK_LIMITS:
-        reached = _chunks_around(task, distinct_rows(mentioned), seeds, limit)
+        reached = _chunks_around(task, distinct_rows(mentioned), limit)
         chunks = distinct_rows(chunks, reached)
         chunk_positions, mentioned = index.entities_of(chunks)
     entities = distinct_rows(mentioned, core)
     mentions = np.stack([entities.searchsorted(mentioned), chunk_positions], axis=1)
     relations = _relation_edges(task, entities, core, subgraph)
-    synonyms, cosines = synonym_pairs(task.snapshot, leading, core)
     return connect_nodes(
         entities,
         chunks,
         mentions=mentions,
         preferences=chunk_preferences(task, seeds, entities, chunks, mentions=mentions),
         relations=relations,
-        synonyms=(entities.searchsorted(synonyms), cosines),
-        aliases=entities.searchsorted(aliases),
     )
 
 
@@ -105,27 +88,17 @@ def connect_nodes(
     mentions: Ids,
     preferences: Floats,
     relations: Ids,
-    synonyms: tuple[Ids, Floats],
-    aliases: Ids,
 ) -> WalkGraph:
-    """The graph with edges of all `EDGE_TYPES`, each in both directions.
+    """The graph with mentions and relations as edges, each in both directions.
 
     Edges have shape (n, 2). A row of `mentions` has the positions of an entity and of a chunk, a row of
-    the other types the positions of two entities. Synonyms come with weights. The step from the entity
-    of a mention to its chunk is weighted by the mention's `preferences`, besides its rarity.
+    `relations` the positions of two entities. The step from the entity of a mention to its chunk is
+    weighted by the mention's `preferences`, besides its rarity.
     """
-    weighted_edges = (  # in the order of `EDGE_TYPES`
-        (mentions + np.array([0, len(entities)]), mention_rarity(mentions, len(chunks))),
-        (relations, np.ones(len(relations))),
-        synonyms,
-        (aliases, np.ones(len(aliases))),
-    )
-    pairs = np.concatenate([edges for edges, _ in weighted_edges])
-    weights_of_pairs = np.concatenate([weights for _, weights in weighted_edges])
-    weights = np.tile(weights_of_pairs, 2)
+    pairs = np.concatenate([mentions + np.array([0, len(entities)]), relations])
+    rarity = mention_rarity(mentions, len(chunks))
+    weights = np.tile(np.append(rarity, np.ones(len(relations))), 2)
     weights[: len(mentions)] *= preferences
-    edge_counts = [len(edges) for edges, _ in weighted_edges]
-    edge_types = np.repeat(range(len(EDGE_TYPES)), edge_counts)
     turned_pairs = pairs[:, ::-1]
     senders, receivers = np.concatenate([pairs, turned_pairs]).T
     totals = np.bincount(senders, weights, len(entities) + len(chunks))
@@ -135,7 +108,6 @@ def connect_nodes(
         senders=senders,
         receivers=receivers,
         chances=weights / totals[senders],
-        edge_types=np.tile(edge_types, 2),
     )
 
 
@@ -238,18 +210,6 @@ def spread(values: Floats) -> Floats:
     return scaled
 
 
-def synonym_pairs(snapshot: Snapshot, leading: Ids, candidates: Ids) -> tuple[Ids, Floats]:
-    """Pairs of nearly equal entities, one in `leading` and one in `candidates`; and their cosines."""
-    vectors = snapshot.vectors_by_kind["entity"]
-    neighbors, cosines = vectors.search(vectors.matrix(leading), SYNONYMS + 1, candidates)
-    is_synonym = (cosines >= SYNONYM_COSINE) & (neighbors != leading[:, None])
-    row, rank = np.nonzero(is_synonym)
-    directed_pairs = np.stack([leading[row], neighbors[row, rank]], axis=1)
-    cosines_of_pairs = cosines[row, rank]
-    pairs, first = np.unique(np.sort(directed_pairs, axis=1), axis=0, return_index=True)
-    return pairs, cosines_of_pairs[first]
-
-
 # ── rows of the neighborhood ────────────────────────────────────────────────────
 
 
@@ -260,30 +220,18 @@ def _mentioning(task: SearchTask, chunks: Ids, entities: Ids) -> Ids:
     return chunks[distinct_rows(positions[is_mention])]
 
 
-def _chunks_around(task: SearchTask, entities: Ids, seeds: Seeds, limit: int) -> Ids:
-    """The chunks of some entities: first the chunks of named entities, of rare entities, and the chunks
-    near the question.
-    """
+def _chunks_around(task: SearchTask, entities: Ids, limit: int) -> Ids:
+    """The chunks of some entities, ascending; of more than the limit those of rare entities."""
     frequencies = task.snapshot.graph.mention_counts(entities)
     leads_further = frequencies <= FREQUENT
-    entities = entities[leads_further]
-    frequencies = frequencies[leads_further]
-    is_named = is_among(entities, seeds.named_rows)
-    pull_of_entity = 1 / np.maximum(frequencies, 1) + is_named
-    positions, chunks = task.snapshot.graph.chunks_of(entities)
+    positions, chunks = task.snapshot.graph.chunks_of(entities[leads_further])
     visible = task.inside("chunk", chunks)
-    chunks = chunks[visible]
-    pull = pull_of_entity[positions[visible]] + is_among(chunks, seeds.chunks)
-    distinct_chunks, groups = np.unique(chunks, return_inverse=True)
-    total_pull = np.bincount(groups, pull, len(distinct_chunks)).astype(np.float64)
+    distinct_chunks, groups = np.unique(chunks[visible], return_inverse=True)
     if len(distinct_chunks) <= limit:
         return distinct_chunks
-    least = np.partition(total_pull, -limit)[-limit]
-    is_above = total_pull > least * (1 + EQUAL)
-    is_least = np.abs(total_pull - least) <= least * EQUAL
-    places_left = limit - int(is_above.sum())
-    tied = task.ranked("chunk", distinct_chunks[is_least], total_pull[is_least], places_left)
-    return np.append(distinct_chunks[is_above], tied.ids)
+    rarity = 1 / np.maximum(frequencies[leads_further], 1)
+    pull: Floats = np.bincount(groups, rarity[positions[visible]]).astype(np.float64)
+    return distinct_rows(task.ranked("chunk", distinct_chunks, pull, limit).ids)
 
 
 def _relation_edges(task: SearchTask, entities: Ids, core: Ids, subgraph: Subgraph) -> Ids:
@@ -318,15 +266,9 @@ LEAST_CHUNKS = 10
 START_RELATION_COSINE = 0.5
 
 # Weight of all start chunks together, where all other starts have 1. `benchmarks.crossvalidation` chooses it
-# in four of five folds (musique-a, hotpotqa-train, zh-cmrc2018).
+# in four of five folds (musique-a, hotpotqa-train, zh-cmrc2018; MiniLM). Where vectors only count words, 0.5 in English
+# and 2 in Chinese do no better: mix @2/@5/@10 +0.3/+0.4/+0.3 with 0.2 (758 questions of seven sets).
 NEAR_WEIGHT = 0.2
-
-# In place of it where vectors only count words. In English the starts are mainly the names; in a
-# Chinese question the subject stands in the words, since the nearest relation is often the relation of a
-# name alone. Mix @5 with 0.2 / 0.5 / 1 / 2: musique-a 73.3 / 72.1 / 64.2 / 60.0, hotpotqa-train 85.5 /
-# 87.5 / 84.5 / 83.5; C: @5 -3.3 without. 2 in Chinese: dragonball-zh-multi-a, held-out half.
-NEAR_WEIGHT_OF_WORDS = 0.5
-NEAR_WEIGHT_OF_BIGRAMS = 2.0
 
 Path: TypeAlias = Sequence[tuple[int, str]]  # nodes, each with what the edge to it says; "" first
 
@@ -389,11 +331,7 @@ def start_weights(task: SearchTask, graph: WalkGraph, seeds: Seeds) -> Floats:
     is_near = relevance > 0
     nodes = len(graph.entities) + graph.chunks.searchsorted(chunks[is_near])
     preferences = sharpened(spread(relevance[is_near]))
-    near_weight = NEAR_WEIGHT
-    if task.query.lexical:
-        is_chinese = has_cjk(task.query.question)
-        near_weight = NEAR_WEIGHT_OF_BIGRAMS if is_chinese else NEAR_WEIGHT_OF_WORDS
-    weights[nodes] = near_weight * _shares_of_one(preferences)
+    weights[nodes] = NEAR_WEIGHT * _shares_of_one(preferences)
     return _shares_of_one(weights)
 
 
@@ -506,8 +444,10 @@ def path_to(graph: WalkGraph, steps: Ids, node: int) -> Path:
     """The most probable path to a node, from its start on."""
     path = []
     while (step := int(steps[node])) >= 0:
-        path.append((node, EDGE_TYPES[graph.edge_types[step]]))
-        node = int(graph.senders[step])
+        sender = int(graph.senders[step])
+        is_relation = max(node, sender) < len(graph.entities)
+        path.append((node, "related to" if is_relation else "mentioned with"))
+        node = sender
     return [(node, ""), *reversed(path)]
 
 

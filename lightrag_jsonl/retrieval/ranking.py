@@ -284,15 +284,13 @@ def relation_degrees(task: SearchTask, relations: Ids) -> Floats:
 
 
 def expand_entities(task: SearchTask, seeds: Seeds, relations: Hits) -> Hits:
-    """Entities that the question names, then the other seeds, then the ends of relations, best first."""
+    """The seeds, then the ends of relations, best first."""
     ends = task.snapshot.graph.ends(relations.ids).ravel()
     _, first_places = np.unique(ends, return_index=True)
     first_places.sort()
     scores = relations.scores[first_places // 2]
     reached = Hits.of(ends[first_places], scores, "an end of a relation found")
-    is_named = is_among(seeds.entities.ids, seeds.named_rows)
-    entities = appended(seeds.entities[is_named], seeds.entities)
-    return appended(entities, task.settled("entity", reached))
+    return appended(seeds.entities, task.settled("entity", reached))
 
 
 # ── 3. fusion: the chunks of the walk and the chunks of the text search ─────────
