@@ -92,6 +92,8 @@ OFF: Mapping[str, float] = {
     "NEAREST_RELATIONS": 0,
     "NEAREST_SHARE": -1.0,
     "FREQUENT": 0,
+    "SYNONYM_COSINE": 2.0,
+    "SYNONYMS": 0,
     "DAMPING": 1e-9,
     "RANK_OFFSET": 0,
     "POSTINGS": 0,

@@ -19,11 +19,16 @@ from lightrag_jsonl.retrieval.passages import SPARE_CHUNKS
 from lightrag_jsonl.retrieval.task import SearchTask, Seeds, Subgraph
 from lightrag_jsonl.storage.graph_index import distinct_rows, is_among
 from lightrag_jsonl.storage.vector_index import Floats, Ids
+from lightrag_jsonl.storage.views import Snapshot
 from lightrag_jsonl.text.terms import search_terms
 
 # Bounds of the time that a walk takes on a large index.
 CHUNK_LIMITS = (200, 300)  # chunks reached by each of the two hops
 FREQUENT = 200  # mentions or relations; entities with more of them lead no further
+
+# The threshold of HippoRAG (NeurIPS 2024). Frozen questions of tests/retrieval: no synonyms, no difference.
+SYNONYM_COSINE = 0.8  # the least cosine of two entities that count as nearly the same
+SYNONYMS = 5  # each entity gets edges to at most so many synonyms
 
 # Exponent of a chunk's relevance, where it starts a walk and where a named entity leads to it.
 # As a start: C: @2 -8.3, @5 -3.3 with 0, that is, with equal starts; M: @5 +7.1 with 8. After a named
@@ -42,11 +47,15 @@ LEAST_RELEVANCE = 0.1
 LEXICAL_WEIGHT = 0.5
 LEXICAL_WEIGHT_OF_WORDS = 2.0  # where vectors only count words. C: @2 -11.7, @5 -5.0 without
 
+# What an edge says of the node that it leads to; the type of an edge is a position here.
+EDGE_TYPES = ("mentioned with", "related to", "nearly the same as")
+
 
 class WalkGraph(Struct, frozen=True, kw_only=True):
     """Entities and chunks (row ids, ascending) as nodes, with the steps between them.
 
-    A step leads from a sender to a receiver, with a probability; the steps from a node add up to 1.
+    A step leads from a sender to a receiver, with a probability and a type; the steps from a node
+    add up to 1.
     """
 
     entities: Ids
@@ -54,6 +63,7 @@ class WalkGraph(Struct, frozen=True, kw_only=True):
     senders: Ids
     receivers: Ids
     chances: Floats
+    edge_types: Ids
 
 
 def neighborhood(task: SearchTask, seeds: Seeds, subgraph: Subgraph) -> WalkGraph:
@@ -61,6 +71,7 @@ def neighborhood(task: SearchTask, seeds: Seeds, subgraph: Subgraph) -> WalkGrap
     near chunks if the mode searches chunks, else the near chunks with an entity found.
     """
     index = task.snapshot.graph
+    leading = subgraph.entities.ids[: task.param.top_k]
     relation_ends = index.ends(subgraph.relations.ids).ravel()
     core = distinct_rows(subgraph.entities.ids, relation_ends)
     chunks = seeds.chunks if task.mode.chunks else _mentioning(task, seeds.chunks, core)
@@ -72,12 +83,14 @@ def neighborhood(task: SearchTask, seeds: Seeds, subgraph: Subgraph) -> WalkGrap
     entities = distinct_rows(mentioned, core)
     mentions = np.stack([entities.searchsorted(mentioned), chunk_positions], axis=1)
     relations = _relation_edges(task, entities, core, subgraph)
+    synonyms, cosines = synonym_pairs(task.snapshot, leading, core)
     return connect_nodes(
         entities,
         chunks,
         mentions=mentions,
         preferences=chunk_preferences(task, seeds, entities, chunks, mentions=mentions),
         relations=relations,
+        synonyms=(entities.searchsorted(synonyms), cosines),
     )
 
 
@@ -88,17 +101,25 @@ def connect_nodes(
     mentions: Ids,
     preferences: Floats,
     relations: Ids,
+    synonyms: tuple[Ids, Floats],
 ) -> WalkGraph:
-    """The graph with mentions and relations as edges, each in both directions.
+    """The graph with edges of all `EDGE_TYPES`, each in both directions.
 
     Edges have shape (n, 2). A row of `mentions` has the positions of an entity and of a chunk, a row of
-    `relations` the positions of two entities. The step from the entity of a mention to its chunk is
-    weighted by the mention's `preferences`, besides its rarity.
+    the other types the positions of two entities. Synonyms come with weights. The step from the entity
+    of a mention to its chunk is weighted by the mention's `preferences`, besides its rarity.
     """
-    pairs = np.concatenate([mentions + np.array([0, len(entities)]), relations])
-    rarity = mention_rarity(mentions, len(chunks))
-    weights = np.tile(np.append(rarity, np.ones(len(relations))), 2)
+    weighted_edges = (  # in the order of `EDGE_TYPES`
+        (mentions + np.array([0, len(entities)]), mention_rarity(mentions, len(chunks))),
+        (relations, np.ones(len(relations))),
+        synonyms,
+    )
+    pairs = np.concatenate([edges for edges, _ in weighted_edges])
+    weights_of_pairs = np.concatenate([weights for _, weights in weighted_edges])
+    weights = np.tile(weights_of_pairs, 2)
     weights[: len(mentions)] *= preferences
+    edge_counts = [len(edges) for edges, _ in weighted_edges]
+    edge_types = np.repeat(range(len(EDGE_TYPES)), edge_counts)
     turned_pairs = pairs[:, ::-1]
     senders, receivers = np.concatenate([pairs, turned_pairs]).T
     totals = np.bincount(senders, weights, len(entities) + len(chunks))
@@ -108,6 +129,7 @@ def connect_nodes(
         senders=senders,
         receivers=receivers,
         chances=weights / totals[senders],
+        edge_types=np.tile(edge_types, 2),
     )
 
 
@@ -208,6 +230,18 @@ def spread(values: Floats) -> Floats:
         return np.ones_like(values)
     scaled: Floats = (values - low) / (high - low)
     return scaled
+
+
+def synonym_pairs(snapshot: Snapshot, leading: Ids, candidates: Ids) -> tuple[Ids, Floats]:
+    """Pairs of nearly equal entities, one in `leading` and one in `candidates`; and their cosines."""
+    vectors = snapshot.vectors_by_kind["entity"]
+    neighbors, cosines = vectors.search(vectors.matrix(leading), SYNONYMS + 1, candidates)
+    is_synonym = (cosines >= SYNONYM_COSINE) & (neighbors != leading[:, None])
+    row, rank = np.nonzero(is_synonym)
+    directed_pairs = np.stack([leading[row], neighbors[row, rank]], axis=1)
+    cosines_of_pairs = cosines[row, rank]
+    pairs, first = np.unique(np.sort(directed_pairs, axis=1), axis=0, return_index=True)
+    return pairs, cosines_of_pairs[first]
 
 
 # ── rows of the neighborhood ────────────────────────────────────────────────────
@@ -444,10 +478,8 @@ def path_to(graph: WalkGraph, steps: Ids, node: int) -> Path:
     """The most probable path to a node, from its start on."""
     path = []
     while (step := int(steps[node])) >= 0:
-        sender = int(graph.senders[step])
-        is_relation = max(node, sender) < len(graph.entities)
-        path.append((node, "related to" if is_relation else "mentioned with"))
-        node = sender
+        path.append((node, EDGE_TYPES[graph.edge_types[step]]))
+        node = int(graph.senders[step])
     return [(node, ""), *reversed(path)]
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import networkx as nx
@@ -17,33 +18,36 @@ from lightrag_jsonl.retrieval import pagerank, ranking
 from lightrag_jsonl.retrieval.hits import Hits
 from lightrag_jsonl.retrieval.pagerank import WalkGraph
 from lightrag_jsonl.retrieval.task import SearchQuery, SearchTask, Seeds, Subgraph
-from lightrag_jsonl.storage.vector_index import Floats, Ids
+from lightrag_jsonl.storage.vector_index import HALF, Floats, Ids, VectorBlock, VectorIndex
 from lightrag_jsonl.testing import HashEmbedder
 from tests.kit import entity, reading, relation
 from tests.retrieval.conftest import Pipelines, fill
 
 
 class Edges(NamedTuple):
-    """A graph of so many entities and chunks."""
+    """A graph of so many entities and chunks; synonyms are (one, other, similarity)."""
 
     entities: int
     chunks: int
     mentions: list[tuple[int, int]]
     relations: list[tuple[int, int]]
+    synonyms: list[tuple[int, int, float]]
 
     def built(self) -> WalkGraph:
         """As a graph to walk on."""
+        cosines = np.array([cosine for *_, cosine in self.synonyms])
         return pagerank.connect_nodes(
             np.arange(self.entities),
             np.arange(self.chunks),
             mentions=pairs(self.mentions),
             preferences=np.ones(len(self.mentions)),
             relations=pairs(self.relations),
+            synonyms=(pairs(synonym[:2] for synonym in self.synonyms), cosines),
         )
 
     def weighted(self) -> list[tuple[int, int, float]]:
         """The edges with their weights, as the specification words them."""
-        edges = [(a, b, 1.0) for a, b in self.relations]
+        edges = [(a, b, 1.0) for a, b in self.relations] + self.synonyms
         for one, chunk in self.mentions:
             count = sum(1 for other, _ in self.mentions if other == one)
             edges.append((one, self.entities + chunk, float(np.log(1 + self.chunks / count))))
@@ -72,11 +76,13 @@ def graphs(draw: st.DrawFn) -> Edges:
     one = st.integers(0, entities - 1)
     pair = st.tuples(one, one).filter(lambda ends: ends[0] < ends[1])
     mention = st.tuples(one, st.integers(0, chunks - 1))
+    near = st.lists(pair, max_size=6, unique=True)
     return Edges(
         entities,
         chunks,
         draw(st.lists(mention, max_size=12, unique=True)),
         draw(st.lists(pair, max_size=12, unique=True)),
+        [(a, b, 0.8 + 0.03 * n) for n, (a, b) in enumerate(draw(near))],
     )
 
 
@@ -212,7 +218,29 @@ def test_common_names_weigh_less(met: Path) -> None:
             assert sorted(names[names > 0].tolist()) == pytest.approx(expected)
 
 
-# ── aliases ─────────────────────────────────────────────────────────────────────
+# ── synonyms ────────────────────────────────────────────────────────────────────
+
+
+def test_synonyms_are_those_of_every_pair() -> None:
+    """At most five for each that leads, never itself, each pair once; one without a vector has none."""
+    angles, ids = np.linspace(0, 3, 60), np.arange(1, 61) * 3
+    rows = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
+    rows = rows.astype(HALF).astype(np.float32)
+    index = VectorIndex.of(VectorBlock.of(ids[5:], rows[5:].astype(HALF)))
+    leading = ids[:12]
+    near = SimpleNamespace(vectors_by_kind={"entity": index})
+    found, similarities = pagerank.synonym_pairs(near, leading, ids)
+    exact = rows @ rows.T - 2 * np.eye(60)
+    exact[:, :5] = 0
+    expected = {
+        (min(one, other), max(one, other))
+        for one in range(5, 12)
+        for other in np.lexsort((ids, -exact[one].round(5)))[: pagerank.SYNONYMS].tolist()
+    }
+    assert [(a // 3 - 1, b // 3 - 1) for a, b in found.tolist()] == sorted(expected)
+    assert np.allclose(similarities, [exact[pair] for pair in sorted(expected)], atol=1e-5)
+    assert not len(pagerank.synonym_pairs(near, ids[20:21], ids[40:])[0])
+
 
 GIVEN = [
     (Document("刘备字玄德。", id="names"), [entity("刘备", kind="人物", aliases=["玄德"])]),
