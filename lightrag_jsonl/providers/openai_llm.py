@@ -47,7 +47,9 @@ _ABOUT_ROLES = pattern_of(  # a refusal of a request with a system message, whic
 )
 _ABOUT_STREAMS = pattern_of(r"stream(?!_options)|流式", re.IGNORECASE)
 _ABOUT_ANSWER_LENGTH = pattern_of(r"max[_ ]?(?:completion|new|output)?[_ ]?tokens", re.IGNORECASE)
-_WHOLE_NUMBER = pattern_of(r"(?<![\w.:-])\d{1,3}(?:,\d{3})+(?![\w-])|(?<![\w.:-])\d{2,8}(?![\w-])")
+_WHOLE_NUMBER = pattern_of(
+    r"(?<![\w.:-])\d{1,3}(?:,\d{3})+(?![\w-])|(?<![\w.:-])\d{2,8}(?![\w-])", re.ASCII
+)
 _SERVERS_WORDS = pattern_of(r"\(HTTP \d{3}: (.*)", re.DOTALL)
 
 log = logging.getLogger(__name__)

@@ -77,7 +77,7 @@ _FRACTION = pattern_of(
 )
 _WRITTEN_NUMBER = pattern_of(
     rf"(?P<currency>US\$|[$€£¥])?\s?(?:"
-    rf"(?P<digits>(?<![\w.,/-])\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?|(?<![A-Za-z\d.,_])\d+(?:\.\d+)?)"
+    rf"(?P<digits>(?<![A-Za-z\d_.,/-])\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?|(?<![A-Za-z\d.,_])\d+(?:\.\d+)?)"
     rf"(?:(?P<cjk_multiplier>[十百千万亿]+)(?P<cjk_rest>\d+(?:\.\d+)?[千万])?"
     r"|[\s-]?(?P<multiplier>(?:hundred|thousand|million|billion|trillion|bn|mn|k|(?-i:[MB]))(?![A-Za-z])))?"
     rf"|\b(?P<words>(?:{_WORD_NUMBER})(?:(?:[\s-]+(?:and\s+)?)(?:{_WORD_NUMBER}))*)\b"

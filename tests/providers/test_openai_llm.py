@@ -283,6 +283,7 @@ async def test_a_refusal_of_something_else_does_not_cost_the_system_role() -> No
         ("max_tokens: 9000 > 8191, which is the maximum allowed number of output tokens", 8191),
         ("`max_tokens` must be less than or equal to `2048`", 2048),
         ("max_tokens 参数非法，取值范围为 [1,4095]", 4095),
+        ("max_tokens不能大于3,072", 3072),
     ],
 )
 async def test_a_limit_of_answers_is_kept_once_a_refusal_names_it(refusal: str, limit: int) -> None:

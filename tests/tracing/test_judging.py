@@ -43,6 +43,7 @@ FAIR = JudgedPassage(
     "The town kept its hundred and fifteenth anniversary."
 )
 TRUE = [
+    ("全年修缮费3200万元。", JudgedPassage("公司全年支出了3,200万元修缮费。")),
     ("The fair of Lund opened on 22 March 1874.", FAIR),
     ("It closed on July 9th.", FAIR),
     ("The town kept the 115th anniversary.", FAIR),
