@@ -68,7 +68,8 @@ def without_secrets(message: str, secrets: Iterable[str]) -> str:
         if len(secret) >= SHORT_SECRET:
             message = message.replace(secret, HIDDEN)
         elif len(secret) >= SHORTEST_SECRET:
-            message = re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", HIDDEN, message)
+            bounded = re.compile(rf"(?<!\w){re.escape(secret)}(?!\w)", re.ASCII)
+            message = bounded.sub(HIDDEN, message)
     return message
 
 

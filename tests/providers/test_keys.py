@@ -102,10 +102,9 @@ def test_no_header_is_in_a_message_a_log_or_the_index(
     monkeypatch.setenv("OPENAI_ORG_ID", "org-bittern-3\n")
 
     def repeat(request: Request) -> Reply:
-        return Reply(
-            {"error": {"message": " ".join(dict(request.headers)[name] for name in REPEATED)}},
-            status=400,
-        )
+        values = [dict(request.headers)[name] for name in REPEATED]
+        message = " ".join([*values, *(f"密钥{value}无效" for value in values)])
+        return Reply({"error": {"message": message}}, status=400)
 
     with ScriptedServer(respond=repeat) as server:
         llm = OpenAILLM("m", base_url=server.base_url, api_key=KEY, extra_headers=secrets)
