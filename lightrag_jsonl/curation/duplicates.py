@@ -28,6 +28,7 @@ from lightrag_jsonl.text.names import name_key
 
 # Scores of evidence.
 STATED = 0.95
+STATED_OPENLY = 0.5  # of one of two names: about half are right
 VARIANT = 0.9
 SPELLING = 0.6
 LIKENESS = 0.8
@@ -116,17 +117,20 @@ class _StatedAlias:
     bearer: int
     alias: int
     words: str
+    is_open: bool = False
 
 
-def find_duplicates(snapshot: Snapshot, *, limit: int = 100) -> tuple[Duplicate, ...]:
+def find_duplicates(
+    snapshot: Snapshot, *, limit: int = 100, has_meaning: bool = True
+) -> tuple[Duplicate, ...]:
     """The likeliest pairs, best first; nothing is merged.
 
     Names with the same name key are one entity already. Names with different numbers are paired
-    only by a statement.
+    only by a statement. Without `has_meaning` vectors only count words, and propose nothing.
     """
     names = {id: ComparedName(row) for id, row in snapshot.entity_rows().items()}
     stated_aliases = list(_stated_aliases(snapshot, names))
-    evidence_by_pair = _evidence_by_pair(snapshot, names, stated_aliases)
+    evidence_by_pair = _evidence_by_pair(snapshot, names, stated_aliases, has_meaning=has_meaning)
     certain = set(_certain_pairs(snapshot, names, stated_aliases))
     duplicates = [
         _duplicate(snapshot, pair, evidence, names, certain=pair in certain)
@@ -149,7 +153,11 @@ def groups(pairs: Iterable[Duplicate]) -> tuple[tuple[str, ...], ...]:
 
 
 def _evidence_by_pair(
-    snapshot: Snapshot, names: NamesById, stated_aliases: Collection[_StatedAlias]
+    snapshot: Snapshot,
+    names: NamesById,
+    stated_aliases: Collection[_StatedAlias],
+    *,
+    has_meaning: bool,
 ) -> dict[EntityPair, list[Evidence]]:
     """The first evidence of each kind for each proposed pair."""
     shared_places = _SharedPlaces.of(snapshot)
@@ -161,7 +169,7 @@ def _evidence_by_pair(
         _short_forms(names, shared_places),
         _by_role(names, shared_places),
         _titled(snapshot, names, shared_places, stated_aliases),
-        _alike(snapshot, names, shared_places),
+        _alike(snapshot, names, shared_places) if has_meaning else (),
     )
     evidence_by_kind: dict[EntityPair, dict[str, Evidence]] = defaultdict(dict)
     for pair, evidence in proposals:
@@ -238,7 +246,7 @@ def _stated_aliases(snapshot: Snapshot, names: NamesById) -> Iterator[_StatedAli
             bearer = ids_by_key[statement.bearer]
             alias = ids_by_key[statement.alias]
             if bearer != alias and names[bearer].may_be(names[alias]):
-                yield _StatedAlias(bearer=bearer, alias=alias, words=statement.words)
+                yield _StatedAlias(bearer, alias, statement.words, statement.is_open)
 
 
 def _stating_texts(snapshot: Snapshot, names: NamesById) -> Iterator[str]:
@@ -265,21 +273,25 @@ def _full_names(names: NamesById) -> dict[str, list[str]]:
 def _stated(stated_aliases: Iterable[_StatedAlias]) -> Iterator[Proposal]:
     for statement in stated_aliases:
         pair = _id_pair(statement.bearer, statement.alias)
-        yield pair, Evidence("stated", statement.words, STATED)
+        score = STATED_OPENLY if statement.is_open else STATED
+        yield pair, Evidence("stated", statement.words, score)
 
 
 def _certain_pairs(
     snapshot: Snapshot, names: NamesById, stated_aliases: Collection[_StatedAlias]
 ) -> Iterator[EntityPair]:
     """Pairs with unambiguous evidence: an alias is stated, of no further entity and with no further
-    bearer; the types agree; and the alias is no common word or title.
+    bearer, also openly; the types agree; and the alias is no common word or title.
     """
     bearers: dict[int, set[int]] = defaultdict(set)
     aliases: dict[int, set[int]] = defaultdict(set)
     for statement in stated_aliases:
         bearers[statement.alias].add(statement.bearer)
         aliases[statement.bearer].add(statement.alias)
-    for bearer, alias in {(statement.bearer, statement.alias) for statement in stated_aliases}:
+    certain = {
+        (statement.bearer, statement.alias) for statement in stated_aliases if not statement.is_open
+    }
+    for bearer, alias in certain:
         family = {bearer} | aliases[bearer] | bearers[bearer]
         is_alone = bearers[alias] <= family and aliases[alias] <= family
         may_be_one = is_alone and names[bearer].may_be(names[alias])

@@ -17,14 +17,15 @@ from lightrag_jsonl.indexing.english_names import (
 )
 from lightrag_jsonl.text.names import folded_text, name_key
 from lightrag_jsonl.text.patterns import pattern_of
+from lightrag_jsonl.text.strings import words
 from lightrag_jsonl.text.terms import search_terms
 
 # The words of an owner's name, and what somebody is to the owner.
 PersonRole: TypeAlias = tuple[frozenset[str], str]
 
 _STATES = pattern_of(
-    r"\b(?:(?:also|better|best|commonly|widely|popularly|formally|formerly|originally|otherwise|previously"
-    r"|sometimes|often|generally|locally|first|later|now)\s+"
+    r"\b(?:(?:(?:also|better|best|commonly|widely|popularly|formally|formerly|originally|otherwise|previously"
+    r"|sometimes|often|generally|locally|first|later|now)\s+)+"
     r"(?:known|called|named|spelled|written|referred\s+to|renamed)(?:\s+(?:simply\s+)?as)?"
     r"|(?<=\()called|known\s+(?:simply\s+)?as|nicknamed|a\.k\.a\.?|aka|alias|renamed(?:\s+(?:as|to))?|short\s+for"
     r"|abbreviated\s+(?:as|to)|(?:an?(?:other)?|the)\s+(?:alternative\s+|former\s+|full\s+|short\s+|shorter\s+"
@@ -34,6 +35,11 @@ _STATES = pattern_of(
 )
 _BEFORE = pattern_of(
     r"(?<![\s,;:(\[\"'-])(?:[\s,;:(\[\"'-]|(?<=[\s,(])(?:who|which|that|is|was|are|were|being))+$"
+)
+_REMARK = pattern_of(r"\s*\([^()]*\)[\s,;:]*$")  # "Ada Moe (1815 - 1852), also known as Ada Byron"
+# Before a name: "in the north of Ireland, also known as …", "Ada and Bo, also known as …".
+_LEAVES_OPEN = words(
+    "a an and as at by for from in into near of on or over than through to under with within"
 )
 _AFTER = pattern_of(r"[\s:,\"'(\[]*(?:simply\s+)?")
 _DENIES = pattern_of(r"\b(?:not|never|n't)\W+(?:\w+\W+)?$")
@@ -51,19 +57,22 @@ _SENTENCE = pattern_of(r"(?<=[a-z)\"'])(?<!\bmr)(?<!\bmrs)(?<!\bms)(?<!\bdr)(?<!
 
 
 def english_name_statements(text: str, name_keys: Collection[str]) -> Iterator[NameStatement]:
-    """The statements in a text about two of the name keys; the bearer stands first."""
+    """The statements in a text about two of the name keys; the bearer stands first. One is open if the bearer is
+    joined to another name before.
+    """
     text = folded_text(text)
     for verb in _STATES.finditer(text):
-        before = text[max(0, verb.start() - CHARACTERS_AROUND) : verb.start()]
-        clause = _SENTENCE.split(before)[-1]
+        beginning = text[max(0, verb.start() - CHARACTERS_AROUND) : verb.start()]
+        clause = _SENTENCE.split(beginning)[-1]
         if _DENIES.search(clause):
             continue
-        bearer = name_before(_BEFORE.sub("", clause), name_keys)
+        bearer, before = name_before(_BEFORE.sub("", _REMARK.sub("", clause)), name_keys)
         start = _end_of(_AFTER, text, verb.end())
         alias = _name_after(_SENTENCE.split(text[start : start + CHARACTERS_AROUND])[0], name_keys)
         if bearer and alias and bearer != alias:
-            words = f"{clause[-CHARACTERS_AROUND // 2 :]}{verb[0]} {alias}"
-            yield NameStatement(bearer, alias, words.strip())
+            statement = f"{clause[-CHARACTERS_AROUND // 2 :]}{verb[0]} {alias}"
+            is_open = any(word in _LEAVES_OPEN for word in before.split()[-1:])
+            yield NameStatement(bearer, alias, statement.strip(), is_open)
     yield from bracketed_names(text, name_keys)
 
 

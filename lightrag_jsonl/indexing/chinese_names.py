@@ -44,11 +44,14 @@ _PUNCTUATION = "，,、（( \n"
 
 
 class NameStatement(Struct, frozen=True):
-    """The name keys of a bearer and of another name, and the words of the text that say so."""
+    """The name keys of a bearer and of another name, and the words of the text that say so; `is_open` if the
+    words may also be of somebody else.
+    """
 
     bearer: str
     alias: str
     words: str
+    is_open: bool = False
 
 
 def surname(name: str) -> str:

@@ -266,7 +266,9 @@ class Entities:
         """Pairs of entities, perhaps the same entity, most likely first, with the evidence."""
         from lightrag_jsonl.curation.duplicates import find_duplicates
 
-        return await search(self._engine.store, partial(find_duplicates, limit=limit))
+        has_meaning = not getattr(self._engine.embedder, "lexical", False)
+        find = partial(find_duplicates, limit=limit, has_meaning=has_meaning)
+        return await search(self._engine.store, find)
 
     async def merge_stated(self) -> "tuple[Duplicate, ...]":
         """Merge the `certain` pairs: stated by a text, unambiguous, and without evidence against

@@ -11,7 +11,7 @@ from lightrag_jsonl import LightRAG, NotFoundError
 from lightrag_jsonl.core.types import Document, Record
 from lightrag_jsonl.curation.duplicates import PART, Duplicate, Evidence
 from lightrag_jsonl.llm.pair_review import PAIRS_AT_ONCE
-from lightrag_jsonl.testing import Request, ScriptedLLM
+from lightrag_jsonl.testing import HashEmbedder, Request, ScriptedLLM
 from tests.kit import entity, index, view
 
 
@@ -190,6 +190,8 @@ def test_a_given_name_in_another_passage_of_the_document_is_proposed(tmp_path: P
         ("In 1901 the Harbour Board was renamed the Port Trust.", "Harbour Board", "Port Trust"),
         ("The Bureau of Tides (BOT) met.", "Bureau of Tides", "BOT"),
         ("Dr. Ann Lee, nicknamed Ｎａｎ, rowed. 😀", "Dr. Ann Lee", "Nan"),
+        ("Ann Lee (3 May 1880 – 1 June 1952), also known as Nan, rowed.", "Ann Lee", "Nan"),
+        ("The Ann Lee (also sometimes called Nan) was a boat.", "Ann Lee", "Nan"),
     ],
 )
 def test_names_that_an_english_text_says_are_one_are_proposed(
@@ -220,6 +222,27 @@ def test_other_english_words_state_nothing(tmp_path: Path, text: str) -> None:
     """A denial, another bearer, a call, and brackets around something else than initials."""
     with stated(tmp_path, text, entity("Ann Lee"), entity("Nan")) as rag:
         assert "stated" not in evidence(rag.entities.duplicates(), "Ann Lee", "Nan")
+
+
+@pytest.mark.parametrize(
+    ("before", "certain"),
+    [
+        ("", True),
+        ("In 1901 ", True),
+        ("They lived in the north of ", False),
+        ("The master of the ", False),
+        ("Tom Hart and ", False),
+        ("It was a ", False),
+    ],
+)
+def test_a_name_joined_to_another_before_is_only_proposed(
+    tmp_path: Path, before: str, certain: bool
+) -> None:
+    """Either of the two may be known by the other name."""
+    text = f"{before}Ann Lee, also known as Nan, rowed."
+    with stated(tmp_path, text, entity("Ann Lee"), entity("Nan")) as rag:
+        (pair,) = rag.entities.duplicates()
+        assert pair.evidence[0].kind == "stated" and pair.certain == certain
 
 
 def test_roles_are_proposed_for_whom_descriptions_call_so(tmp_path: Path) -> None:
@@ -356,18 +379,34 @@ def test_only_what_is_unambiguous_is_certain(
         assert rag.entities.list() == before
 
 
+class MeaningEmbedder(HashEmbedder):
+    """Vectors that are taken for those of a model of meaning."""
+
+    lexical = False
+
+
 def test_entities_of_one_sentence_are_not_alike_for_that(tmp_path: Path) -> None:
     """Without a model every name of a sentence is described by all of it; that makes no two one."""
-    with LightRAG(tmp_path) as rag:
+    with LightRAG(tmp_path, embedder=MeaningEmbedder()) as rag:
         rag.insert("Werner Heisenberg taught Paul Dirac and Wolfgang Pauli in Leipzig for years.")
         assert {"Paul Dirac", "Wolfgang Pauli"} <= set(rag.graph)
         assert rag.entities.duplicates() == ()
-        words = "labourers carried heavy wooden crates between harbour warehouses every morning"
-        names = ("Harbour Labourers", "Labourers Harbour")
-        texts = (f"{words} singing", f"singing {words}")
-        records = [entity(name, text, "x") for name, text in zip(names, texts, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("embedder", "kinds"), [(MeaningEmbedder(), {"meaning"}), (HashEmbedder(), set())]
+)
+def test_vectors_that_only_count_words_propose_nothing(
+    tmp_path: Path, embedder: HashEmbedder, kinds: set[str]
+) -> None:
+    """Many names and descriptions have words in common, and are of different things."""
+    words = "labourers carried heavy wooden crates between harbour warehouses every morning"
+    names = ("Harbour Labourers", "Labourers Harbour")
+    texts = (f"{words} singing", f"singing {words}")
+    records = [entity(name, text, "x") for name, text in zip(names, texts, strict=True)]
+    with LightRAG(tmp_path, embedder=embedder) as rag:
         rag.insert_records(Document(". ".join(names), id="d"), records)
-        assert "meaning" in evidence(rag.entities.duplicates(), *names)
+        assert evidence(rag.entities.duplicates(), *names) == kinds
 
 
 def test_what_was_merged_is_proposed_no_more(tmp_path: Path) -> None:
