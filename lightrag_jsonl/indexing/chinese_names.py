@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from lightrag_jsonl.text.cjk import CJK, has_cjk
+from lightrag_jsonl.text.cjk import CJK, has_cjk, is_cjk
 from lightrag_jsonl.text.names import folded_text
 from lightrag_jsonl.text.patterns import pattern_of
 from lightrag_jsonl.text.strings import words
@@ -33,7 +33,7 @@ CHINESE_TITLES = words(
 )
 _CALLED = pattern_of(
     r"(?P<style>[表小]?字)|(?<=[，,])一名(?!叫)|(?:又|亦|别|別|原|本|乳|诨|渾|后改|後改|更|改)[名称稱叫作]"
-    r"|[后後]改|绰号|綽號|[又自别別道][号號]|(?<=[，,、（(])[号號]|[又人世自亦俗尊简簡][称稱呼]"
+    r"|[后後]改|绰号|綽號|[又自别別道][号號]|(?<=[，,、（(])[号號]|[又人世自亦俗尊简簡][称稱呼](?!之)"
     r"|[称稱](?=[“「『\"])"
 )
 _FULL = pattern_of(rf"(?:姓([{CJK}]{{1,2}}?)[，,、\s]*)?[名讳諱]([{CJK}]{{1,2}}?)$")
@@ -91,7 +91,8 @@ def name_statements(
             end = start + len(alias)
             statement = text[verb.start() - len(clause) : end]
             names = [*bearers, *with_surname.values(), alias]
-            yield from _statements(names, name_keys, statement)
+            is_open = _is_joined(clause, bearers[0])
+            yield from _statements(names, name_keys, statement, is_open=is_open)
 
 
 def _end_of_lead(text: str, start: int) -> int:
@@ -131,9 +132,17 @@ def _name_at(text: str, start: int, name_keys: Collection[str]) -> str:
     return ""
 
 
+def _is_joined(clause: str, bearer: str) -> bool:
+    """Whether a word stands right before the last place of a bearer: in 俄罗斯联邦共和国，简称 … the name may be longer
+    than 共和国, and in 元朝的伊斯兰教，又称 … it may be the other name.
+    """
+    before, _, _ = clause.rpartition(bearer)
+    return is_cjk(before[-1:])
+
+
 def _statements(
-    names: Sequence[str], name_keys: Collection[str], statement: str
+    names: Sequence[str], name_keys: Collection[str], statement: str, *, is_open: bool
 ) -> Iterator[NameStatement]:
     bearer, *aliases = [name for name in dict.fromkeys(names) if name in name_keys] or [""]
     for alias in aliases:
-        yield NameStatement(bearer, alias, statement)
+        yield NameStatement(bearer, alias, statement, is_open)

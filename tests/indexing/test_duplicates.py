@@ -225,6 +225,20 @@ def test_other_english_words_state_nothing(tmp_path: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("before", "certain"), [("", True), ("那一年，", True), ("江北", False), ("村里的", False)]
+)
+def test_a_chinese_name_that_follows_a_word_is_only_proposed(
+    tmp_path: Path, before: str, certain: bool
+) -> None:
+    """The name may be longer than what was read of it, or belong to the word."""
+    text = f"{before}石桥中学，简称石中。"
+    records = [entity("石桥中学", kind="organization"), entity("石中", kind="organization")]
+    with stated(tmp_path, text, *records) as rag:
+        (pair,) = rag.entities.duplicates()
+        assert pair.evidence[0].kind == "stated" and pair.certain == certain
+
+
+@pytest.mark.parametrize(
     ("before", "certain"),
     [
         ("", True),
@@ -311,6 +325,7 @@ def test_names_that_a_text_says_are_one_are_proposed(
         "刘备改名，玄德走了。",
         "二客乃大商：一名刘备，一名玄德。",
         "刘备去了远方，又称玄德来了。",
+        "刘备人称之为玄德。",
     ],
 )
 def test_other_uses_of_the_words_state_nothing(tmp_path: Path, text: str) -> None:
