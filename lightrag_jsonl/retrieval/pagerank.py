@@ -14,7 +14,7 @@ import numpy as np
 from msgspec import Struct
 
 from lightrag_jsonl.retrieval.filtering import entity_names
-from lightrag_jsonl.retrieval.hits import Hits, column
+from lightrag_jsonl.retrieval.hits import EQUAL, Hits, column
 from lightrag_jsonl.retrieval.passages import SPARE_CHUNKS
 from lightrag_jsonl.retrieval.task import SearchTask, Seeds, Subgraph
 from lightrag_jsonl.storage.graph_index import distinct_rows, is_among
@@ -265,7 +265,11 @@ def _chunks_around(task: SearchTask, entities: Ids, limit: int) -> Ids:
         return distinct_chunks
     rarity = 1 / np.maximum(frequencies[leads_further], 1)
     pull: Floats = np.bincount(groups, rarity[positions[visible]]).astype(np.float64)
-    return distinct_rows(task.ranked("chunk", distinct_chunks, pull, limit).ids)
+    least = np.partition(pull, -limit)[-limit]
+    is_least = np.isclose(pull, least, rtol=EQUAL, atol=0.0)
+    above = distinct_chunks[(pull > least) & ~is_least]
+    last = task.ranked("chunk", distinct_chunks[is_least], pull[is_least], limit - len(above))
+    return distinct_rows(above, last.ids)
 
 
 def _relation_edges(task: SearchTask, entities: Ids, core: Ids, subgraph: Subgraph) -> Ids:
