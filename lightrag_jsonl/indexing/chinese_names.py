@@ -91,7 +91,7 @@ def name_statements(
             end = start + len(alias)
             statement = text[verb.start() - len(clause) : end]
             names = [*bearers, *with_surname.values(), alias]
-            is_open = _is_joined(clause, bearers[0])
+            is_open = _follows_a_word(clause, bearers[0])
             yield from _statements(names, name_keys, statement, is_open=is_open)
 
 
@@ -132,7 +132,7 @@ def _name_at(text: str, start: int, name_keys: Collection[str]) -> str:
     return ""
 
 
-def _is_joined(clause: str, bearer: str) -> bool:
+def _follows_a_word(clause: str, bearer: str) -> bool:
     """Whether a word stands right before the last place of a bearer: in 俄罗斯联邦共和国，简称 … the name may be longer
     than 共和国, and in 元朝的伊斯兰教，又称 … it may be the other name.
     """
