@@ -36,9 +36,7 @@ _STATES = pattern_of(
 _BEFORE = pattern_of(
     r"(?<![\s,;:(\[\"'-])(?:[\s,;:(\[\"'-]|(?<=[\s,(])(?:who|which|that|is|was|are|were|being))+$"
 )
-_BRACKET_BEHIND = pattern_of(
-    r"\s*\([^()]*\)[\s,;:]*$"
-)  # "Ada Moe (1815 - 1852), also known as Ada Byron"
+_BRACKET_BEHIND = pattern_of(r"\([^()]*\)$")  # "Ada Moe (1815 – 1852), also known as Ada Byron"
 # Before a name: "in the north of Ireland, also known as …", "Ada and Bo, also known as …".
 _LEAVES_OPEN = words(
     "a an and as at by for from in into near of on or over than through to under with within"
@@ -68,7 +66,9 @@ def english_name_statements(text: str, name_keys: Collection[str]) -> Iterator[N
         clause = _SENTENCE.split(beginning)[-1]
         if _DENIES.search(clause):
             continue
-        bearer, before = name_before(_BEFORE.sub("", _BRACKET_BEHIND.sub("", clause)), name_keys)
+        with_bracket = _BEFORE.sub("", clause)
+        subject = _BEFORE.sub("", _BRACKET_BEHIND.sub("", with_bracket))
+        bearer, before = name_before(subject, name_keys)
         start = _end_of(_AFTER, text, verb.end())
         alias = _name_after(_SENTENCE.split(text[start : start + CHARACTERS_AROUND])[0], name_keys)
         if bearer and alias and bearer != alias:

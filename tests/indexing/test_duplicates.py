@@ -191,6 +191,7 @@ def test_a_given_name_in_another_passage_of_the_document_is_proposed(tmp_path: P
         ("The Bureau of Tides (BOT) met.", "Bureau of Tides", "BOT"),
         ("Dr. Ann Lee, nicknamed Ｎａｎ, rowed. 😀", "Dr. Ann Lee", "Nan"),
         ("Ann Lee (3 May 1880 – 1 June 1952), also known as Nan, rowed.", "Ann Lee", "Nan"),
+        ("Ann Lee (1880 – 1952), who was also known as Nan, rowed.", "Ann Lee", "Nan"),
         ("The Ann Lee (also sometimes called Nan) was a boat.", "Ann Lee", "Nan"),
     ],
 )
