@@ -53,7 +53,7 @@ _PHRASE_END = pattern_of(
 )
 _OWNER = pattern_of(r"(?<=\w)(?:'s|s')\s")
 _WORD_END = pattern_of(r"\w(?![\w'-])|\.(?=\s|$)|[+#*](?!\w)")
-_SENTENCE = pattern_of(r"(?<=[a-z)\"'])(?<!\bmr)(?<!\bmrs)(?<!\bms)(?<!\bdr)(?<!\bst)[.!?]\s")
+_SENTENCE = pattern_of(r"(?<=[a-z)\"'])(?<!\bmr)(?<!\bmrs)(?<!\bms)(?<!\bdr)(?<!\bst)(?<!\b\w)[.!?]\s")
 
 
 def english_name_statements(text: str, name_keys: Collection[str]) -> Iterator[NameStatement]:
@@ -73,7 +73,7 @@ def english_name_statements(text: str, name_keys: Collection[str]) -> Iterator[N
         alias = _name_after(_SENTENCE.split(text[start : start + CHARACTERS_AROUND])[0], name_keys)
         if bearer and alias and bearer != alias:
             statement = f"{clause[-CHARACTERS_AROUND // 2 :]}{verb[0]} {alias}"
-            is_open = any(word in _LEAVES_OPEN for word in before.split()[-1:])
+            is_open = any(map(_is_open_behind, before.split()[-1:]))
             yield NameStatement(bearer, alias, statement.strip(), is_open)
     yield from bracketed_names(text, name_keys)
 
@@ -101,6 +101,11 @@ def name_role(name: str) -> PersonRole | None:
     if len(nouns) == 2 and nouns[0] == "the":
         return frozenset(), nouns[1]
     return None
+
+
+def _is_open_behind(word: str) -> bool:
+    """Whether a name behind this word may be joined to another before, or, behind an initial, the end of a longer one."""
+    return word in _LEAVES_OPEN or (len(word) == 2 and word.endswith("."))
 
 
 def _name_after(text: str, name_keys: Collection[str]) -> str:

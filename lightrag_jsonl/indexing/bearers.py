@@ -17,7 +17,7 @@ from msgspec import Struct, field, structs
 from lightrag_jsonl.core.types import UNKNOWN_TYPE, Chunk, EntityMention
 from lightrag_jsonl.indexing.chinese_names import LONGEST, REACH
 from lightrag_jsonl.indexing.english_names import CHARACTERS_AROUND, bracketed_names, initials
-from lightrag_jsonl.indexing.name_parts import SHORTEST_ACRONYM, NameParts, same_kind
+from lightrag_jsonl.indexing.name_parts import FAMILY_TITLES, SHORTEST_ACRONYM, NameParts, same_kind
 from lightrag_jsonl.rules.words import may_be_verb
 from lightrag_jsonl.storage.rows import (
     EntityMentionRow,
@@ -30,6 +30,7 @@ from lightrag_jsonl.storage.views import StoreView
 from lightrag_jsonl.text.cjk import CJK, has_cjk
 from lightrag_jsonl.text.names import folded_text, name_key
 from lightrag_jsonl.text.patterns import pattern_of
+from lightrag_jsonl.text.sentences import sentence_spans
 
 MentionRows: TypeAlias = tuple[list[EntityMentionRow], list[RelationMentionRow]]
 
@@ -51,6 +52,12 @@ _NAME_AND_WORD = pattern_of(  # "Odum came"; of "Ilse Odum came" the whole name
 )
 _PLACE = pattern_of(rf"\b(?:[Ii]n|[Aa]t|[Nn]ear)\s+({_NAME})(?!['’\w])")
 _LOWER_WORD = pattern_of(r"[a-z](?<![\w'’-].)[a-z]*+(?![\w'’-])")
+_INITIALS = "".join(sorted({title[0] for title in FAMILY_TITLES}))
+_RELATIVE = pattern_of(
+    rf"(?=[{_INITIALS}{_INITIALS.upper()}])\b(?i:{'|'.join(sorted(FAMILY_TITLES))})\.?\s+"
+    r"(?:[A-Z][\w.]*\s+)?(?P<name>[A-Z][\w'’-]+)"
+)
+_FAMILY = pattern_of(r"[Tt](?<!\w.)he\s+(?P<name>[A-Z]\w+)s\b")
 _FAMILIES = pattern_of(  # the Hale, Moreau, and Varga families
     r"(?P<names>[A-Z](?<![\w'’-].)[\w'’-]++(?:(?:,\s+(?:and\s+)?|\s+(?:and|&)\s+)[A-Z][\w'’-]++){0,8})"
     r"\s(?:family|families|brothers|sisters|siblings|twins|clan|dynasty)\b"
@@ -282,7 +289,7 @@ class _Names(Struct, frozen=True, dict=True):
         has_given_name = name.is_full_like(longer) or (
             name.cjk and name.words[0] == longer.words[0]
         )
-        if has_given_name and self.has_relative(name):
+        if has_given_name and self.are_told_apart(name, longer):
             return False
         return (
             "person" in (name.kind, longer.kind)
@@ -314,13 +321,8 @@ class _Names(Struct, frozen=True, dict=True):
 
     @cached_property
     def families(self) -> frozenset[str]:
-        """The surnames that the texts give whole families: the Hale and Moreau families."""
-        return frozenset(
-            surname
-            for text in self.texts
-            for families in _FAMILIES.finditer(text)
-            for surname in families["names"].casefold().replace(",", "").split()
-        )
+        """The surnames of which the texts have several bearers."""
+        return frozenset(chain.from_iterable(map(_family_names, self.texts)))
 
     @cached_property
     def subjects(self) -> frozenset[str]:
@@ -337,14 +339,23 @@ class _Names(Struct, frozen=True, dict=True):
         """The names that something is in, at or near: Washington is no person where a text has "in Washington"."""
         return frozenset(chain.from_iterable(map(_PLACE.findall, self.texts)))
 
-    def has_relative(self, name: NameParts) -> bool:
-        """Whether somebody else of the family is named, so that John Quincy Adams may not be John Adams."""
+    def are_told_apart(self, name: NameParts, longer: NameParts) -> bool:
+        """Whether a text tells two names with one given name apart, as John Adams from his son John Quincy Adams: one
+        sentence has both, or somebody else of the family is named, too.
+        """
         family = name.words[-1]
-        return any(
+        if any(
             len(relative.words) > 1
             and relative.words[-1] == family
             and relative.words[0][0] != name.words[0][0]
             for relative in self.by_end[family]
+        ):
+            return True
+        return any(
+            longer.name in text[start:end] and name.name in text[start:end].replace(longer.name, "")
+            for text in self.texts
+            if name.name in text and longer.name in text
+            for start, end in sentence_spans(text)
         )
 
     def _rivals(self, name: NameParts, *, is_given: bool) -> Iterator[NameParts]:
@@ -368,6 +379,18 @@ class _Names(Struct, frozen=True, dict=True):
         if name.cjk or len(name.words) > 1 or name.titles or name.acronym():
             return False
         return name.words[0] in self.lower_words or name.name[0].islower()
+
+
+def _family_names(text: str) -> Iterator[str]:
+    """The surnames of which a text has several bearers: the Wilcoxes, Mrs. Wilson, the Hale and Moreau families."""
+    for relative in _RELATIVE.finditer(text):
+        yield relative["name"].casefold()
+    for family in _FAMILY.finditer(text):
+        plural = family["name"].casefold()
+        yield plural
+        yield plural.removesuffix("e")
+    for families in _FAMILIES.finditer(text):
+        yield from families["names"].casefold().replace(",", "").split()
 
 
 def _follow_statements(

@@ -87,6 +87,8 @@ def test_what_cannot_be_decided_stays_apart(names: tuple[str, ...], tmp_path: Pa
 @pytest.mark.parametrize(
     ("names", "text"),
     [
+        (("Wilcox", "Charles Wilcox"), "Charles Wilcox met the Wilcoxes. Wilcox slept."),
+        (("Wilson", "Jane Wilson"), "Jane Wilson met Mrs. Wilson. Wilson slept."),
         (("Tamsin", "Orla Tamsin"), "Orla Tamsin knew the Tamsin, Varga, and Hale families."),
         (("Varga", "Ilona Varga"), "Ilona Varga met the Hale and Varga brothers. Varga slept."),
         (("Walter Elliot", "William Walter Elliot"), "William Walter Elliot and Walter Elliot."),
@@ -101,7 +103,7 @@ def test_what_cannot_be_decided_stays_apart(names: tuple[str, ...], tmp_path: Pa
 def test_names_of_families_and_parts_of_other_names_stay_apart(
     names: tuple[str, str], text: str, tmp_path: Path
 ) -> None:
-    """The surname of a family, a given name, a place beside its duke, a language."""
+    """A surname that a relative has, a given name, a place beside its duke, a language."""
     found = nodes(tmp_path, *(entity(name) for name in names), text=text)
     assert found == dict.fromkeys(names, ())
 
@@ -202,6 +204,15 @@ def test_a_given_name_of_two_people_is_nobody(tmp_path: Path) -> None:
     """Whether or not both are known to be people."""
     records = [entity("George"), entity("George Odum"), entity("George Bello", kind="unknown")]
     assert len(nodes(tmp_path, *records)) == 3
+
+
+def test_names_in_one_sentence_have_two_bearers(tmp_path: Path) -> None:
+    """With and without a middle name, as father and son are told apart."""
+    names = [entity(name) for name in ("Tobin Odum", "Tobin Bem Odum")]
+    text = "Tobin Odum left the mill to his son Tobin Bem Odum. Tobin Bem Odum sold it."
+    assert len(nodes(tmp_path / "1", *names, text=text)) == 2
+    text = "Tobin Odum ran the mill. In 1902, Tobin Bem Odum sold it."
+    assert len(nodes(tmp_path / "2", *names, text=text)) == 1
 
 
 def test_a_latin_name_in_brackets_is_another_name(tmp_path: Path) -> None:

@@ -248,6 +248,7 @@ def test_a_chinese_name_that_follows_a_word_is_only_proposed(
         ("The master of the ", False),
         ("Tom Hart and ", False),
         ("It was a ", False),
+        ("Alonzo W. ", False),
     ],
 )
 def test_a_name_joined_to_another_before_is_only_proposed(
