@@ -53,7 +53,9 @@ _PHRASE_END = pattern_of(
 )
 _OWNER = pattern_of(r"(?<=\w)(?:'s|s')\s")
 _WORD_END = pattern_of(r"\w(?![\w'-])|\.(?=\s|$)|[+#*](?!\w)")
-_SENTENCE = pattern_of(r"(?<=[a-z)\"'])(?<!\bmr)(?<!\bmrs)(?<!\bms)(?<!\bdr)(?<!\bst)(?<!\b\w)[.!?]\s")
+_SENTENCE = pattern_of(
+    r"(?<=[a-z)\"'])(?<!\bmr)(?<!\bmrs)(?<!\bms)(?<!\bdr)(?<!\bst)(?<!\b\w)[.!?]\s"
+)
 
 
 def english_name_statements(text: str, name_keys: Collection[str]) -> Iterator[NameStatement]:

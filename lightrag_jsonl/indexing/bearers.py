@@ -62,6 +62,9 @@ _FAMILIES = pattern_of(  # the Hale, Moreau, and Varga families
     r"(?P<names>[A-Z](?<![\w'’-].)[\w'’-]++(?:(?:,\s+(?:and\s+)?|\s+(?:and|&)\s+)[A-Z][\w'’-]++){0,8})"
     r"\s(?:family|families|brothers|sisters|siblings|twins|clan|dynasty)\b"
 )
+_CHINESE_FAMILY = pattern_of(
+    rf"(?P<family>[{CJK}]{{2,8}})(?:王朝|家族|世家|父子|兄弟|姐妹|夫[妇婦])"
+)
 
 
 class DocumentMentions(Struct):
@@ -382,15 +385,19 @@ class _Names(Struct, frozen=True, dict=True):
 
 
 def _family_names(text: str) -> Iterator[str]:
-    """The surnames of which a text has several bearers: the Wilcoxes, Mrs. Wilson, the Hale and Moreau families."""
+    """The surnames of which a text has several bearers: the Wilcoxes, Mrs. Wilson, the Hale and Moreau families, 巴列奥略王朝."""
     for relative in _RELATIVE.finditer(text):
         yield relative["name"].casefold()
-    for family in _FAMILY.finditer(text):
-        plural = family["name"].casefold()
+    for several in _FAMILY.finditer(text):
+        plural = several["name"].casefold()
         yield plural
         yield plural.removesuffix("e")
     for families in _FAMILIES.finditer(text):
         yield from families["names"].casefold().replace(",", "").split()
+    if has_cjk(text):
+        for chinese in _CHINESE_FAMILY.finditer(text):
+            family = chinese["family"]
+            yield from (family[start:] for start in range(len(family)))
 
 
 def _follow_statements(

@@ -95,6 +95,8 @@ def test_what_cannot_be_decided_stays_apart(names: tuple[str, ...], tmp_path: Pa
         (("King John", "John"), "King John and John met."),
         (("Edric Varga", "Oswin Edric Varga"), "Oswin Edric Varga was born. Edric Varga slept."),
         (("德明", "沈德明"), "沈德明与王德明相识。德明睡了。"),
+        (("巴列奥略", "米哈伊尔·巴列奥略"), "米哈伊尔·巴列奥略开创了巴列奥略王朝。"),
+        (("奥卡福", "奇迪·奥卡福"), "奇迪·奥卡福经营剧院。奥卡福家族住在城里。"),
         (("海澄公", "海澄"), "海澄公驻守海澄。"),
         (("英文", "YUN"), "云港大学（英文简称YUN）招生。"),
         (("沈德明", "Norby"), "沈德明（Norby）到会。"),
