@@ -307,8 +307,10 @@ def export_command(rag: LightRAG, file: str, graph_format: GraphFormat | None) -
       lightrag-jsonl export -w kb wiki/
     """
     if file == "-":
+        if click.get_current_context().params["as_json"]:
+            return CommandOutput(json.loads(rag.admin.export_text("json")))
         text = rag.admin.export_text(graph_format or "graphml")
-        return CommandOutput(json.loads(rag.admin.export_text("json")), text.encode())
+        return CommandOutput(text, text.encode())
     written_format = rag.admin.export(file, format=graph_format)
     return CommandOutput({"file": file, "format": written_format})
 

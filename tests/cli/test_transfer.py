@@ -9,6 +9,9 @@ from typing import Any
 import pytest
 
 from lightrag_jsonl import Document, LightRAG
+from lightrag_jsonl.export.graph_formats import GraphFormat
+from lightrag_jsonl.rag.admin import Admin
+from lightrag_jsonl.rag.blocking import BlockingAdmin, blocking
 from tests.batch_server import BatchServer
 from tests.cli.conftest import ENGLISH, run, run_json
 from tests.tools.foreign import small as small_index
@@ -31,6 +34,25 @@ def test_an_export_has_the_format_of_its_name(kb: Path, tmp_path: Path) -> None:
     assert {entity["name"] for entity in graph["entities"]} >= {"Marie Curie", "张骞"}
     assert {"source", "target", "keywords", "weight"} <= graph["relations"][0].keys()
     assert graph == run_json("export", "-w", kb)
+
+
+@pytest.mark.parametrize(
+    ("options", "made"),
+    [([], ["graphml"]), (["--format", "csv"], ["csv"]), (["--json", "--format", "csv"], ["json"])],
+)
+def test_an_export_to_stdout_is_made_once(
+    kb: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], made: list[str]
+) -> None:
+    """A graph may be large: it is written in the one format that is printed."""
+    formats: list[str] = []
+    export_text = Admin.export_text
+
+    async def counted(self: Admin, format: GraphFormat) -> str:
+        formats.append(format)
+        return await export_text(self, format)
+
+    monkeypatch.setattr(BlockingAdmin, "export_text", blocking(counted))
+    assert run("export", "-w", kb, "-", *options).exit_code == 0 and formats == made
 
 
 def test_records_make_the_same_graph_again(tmp_path: Path) -> None:
