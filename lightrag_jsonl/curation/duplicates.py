@@ -24,11 +24,12 @@ from lightrag_jsonl.curation.short_forms import (
 from lightrag_jsonl.indexing.bearers import as_written
 from lightrag_jsonl.indexing.chinese_names import name_statements, surname
 from lightrag_jsonl.storage.views import Snapshot
-from lightrag_jsonl.text.names import name_key
+from lightrag_jsonl.text.names import folded_text, name_key
+from lightrag_jsonl.text.sentences import sentence_spans
 
 # Scores of evidence.
 STATED = 0.95
-STATED_OPENLY = 0.5  # of one of two names: about half are right
+STATED_OPENLY = 0.5  # if the words may be of another name: about half are right
 VARIANT = 0.9
 SPELLING = 0.6
 LIKENESS = 0.8
@@ -237,16 +238,23 @@ def _stated_aliases(snapshot: Snapshot, names: NamesById) -> Iterator[_StatedAli
             words = f"{names[id].row.name}: {names[alias].row.name}"
             yield _StatedAlias(bearer=id, alias=alias, words=words)
     full_names = _full_names(names)
-    for text in _stating_texts(snapshot, names):
+    for sentence in _stating_sentences(snapshot, names):
         statements = chain(
-            name_statements(text, ids_by_key, full_names),
-            english_name_statements(text, ids_by_key),
+            name_statements(sentence, ids_by_key, full_names),
+            english_name_statements(sentence, ids_by_key),
         )
         for statement in statements:
             bearer = ids_by_key[statement.bearer]
             alias = ids_by_key[statement.alias]
             if bearer != alias and names[bearer].may_be(names[alias]):
                 yield _StatedAlias(bearer, alias, statement.words, statement.is_open)
+
+
+def _stating_sentences(snapshot: Snapshot, names: NamesById) -> Iterator[str]:
+    """The sentences of all texts that may state names, folded."""
+    for text in _stating_texts(snapshot, names):
+        for start, end in sentence_spans(text):
+            yield folded_text(text[start:end])
 
 
 def _stating_texts(snapshot: Snapshot, names: NamesById) -> Iterator[str]:

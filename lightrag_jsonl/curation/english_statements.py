@@ -17,7 +17,6 @@ from lightrag_jsonl.indexing.english_names import (
 )
 from lightrag_jsonl.text.names import folded_text, name_key
 from lightrag_jsonl.text.patterns import pattern_of
-from lightrag_jsonl.text.strings import words
 from lightrag_jsonl.text.terms import search_terms
 
 # The words of an owner's name, and what somebody is to the owner.
@@ -37,10 +36,8 @@ _BEFORE = pattern_of(
     r"(?<![\s,;:(\[\"'-])(?:[\s,;:(\[\"'-]|(?<=[\s,(])(?:who|which|that|is|was|are|were|being))+$"
 )
 _BRACKET_BEHIND = pattern_of(r"\([^()]*\)$")  # "Ada Moe (1815 – 1852), also known as Ada Byron"
-# Before a name: "in the north of Ireland, also known as …", "Ada and Bo, also known as …".
-_LEAVES_OPEN = words(
-    "a an and as at by for from in into near of on or over than through to under with within"
-)
+_JOINT = pattern_of(r"\s*(?:[,(\[-]|(?:is|are|was|were)\b)")  # between a bearer and a statement
+_ALIAS_END = pattern_of(r"[,;()\[\]\"!?]")  # no colon, which a title may have
 _AFTER = pattern_of(r"[\s:,\"'(\[]*(?:simply\s+)?")
 _DENIES = pattern_of(r"\b(?:not|never|n't)\W+(?:\w+\W+)?$")
 _IS = pattern_of(r"\b(?:is|was)\s+")
@@ -58,26 +55,32 @@ _SENTENCE = pattern_of(
 )
 
 
-def english_name_statements(text: str, name_keys: Collection[str]) -> Iterator[NameStatement]:
-    """The statements in a text about two of the name keys; the bearer stands first. One is open if the bearer is
-    joined to another name before.
+def english_name_statements(sentence: str, name_keys: Collection[str]) -> Iterator[NameStatement]:
+    """The statements in a folded sentence about two of the name keys; the bearer stands first.
+
+    One is open unless the bearer alone is the subject of the sentence, joined to the statement by a comma,
+    a bracket or "is", and punctuation ends the other name.
     """
-    text = folded_text(text)
-    for verb in _STATES.finditer(text):
-        beginning = text[max(0, verb.start() - CHARACTERS_AROUND) : verb.start()]
-        clause = _SENTENCE.split(beginning)[-1]
+    for verb in _STATES.finditer(sentence):
+        clause = sentence[max(0, verb.start() - CHARACTERS_AROUND) : verb.start()]
         if _DENIES.search(clause):
             continue
         with_bracket = _BEFORE.sub("", clause)
-        subject = _BEFORE.sub("", _BRACKET_BEHIND.sub("", with_bracket))
-        bearer, before = name_before(subject, name_keys)
-        start = _end_of(_AFTER, text, verb.end())
-        alias = _name_after(_SENTENCE.split(text[start : start + CHARACTERS_AROUND])[0], name_keys)
+        subject = with_bracket
+        if not key_of_span(with_bracket, name_keys):
+            subject = _BEFORE.sub("", _BRACKET_BEHIND.sub("", with_bracket))
+        bearer = name_before(subject, name_keys)
+        start = _end_of(_AFTER, sentence, verb.end())
+        after = sentence[start : start + CHARACTERS_AROUND]
+        alias = _name_after(after, name_keys)
         if bearer and alias and bearer != alias:
+            is_subject = len(clause) == verb.start() and key_of_span(subject, name_keys) == bearer
+            is_joined = _JOINT.match(sentence, verb.start() - len(clause) + len(with_bracket))
+            is_whole = key_of_span(_ALIAS_END.split(after)[0], name_keys) == alias
             statement = f"{clause[-CHARACTERS_AROUND // 2 :]}{verb[0]} {alias}"
-            is_open = any(map(_is_open_behind, before.split()[-1:]))
+            is_open = not (is_subject and is_joined and is_whole)
             yield NameStatement(bearer, alias, statement.strip(), is_open)
-    yield from bracketed_names(text, name_keys)
+    yield from bracketed_names(sentence, name_keys)
 
 
 def described_roles(description: str, own_keys: Collection[str]) -> Iterator[PersonRole]:
@@ -103,11 +106,6 @@ def name_role(name: str) -> PersonRole | None:
     if len(nouns) == 2 and nouns[0] == "the":
         return frozenset(), nouns[1]
     return None
-
-
-def _is_open_behind(word: str) -> bool:
-    """Whether a name behind this word may be joined to another before, or, behind an initial, the end of a longer one."""
-    return word in _LEAVES_OPEN or (len(word) == 2 and word.endswith("."))
 
 
 def _name_after(text: str, name_keys: Collection[str]) -> str:

@@ -7,8 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from lightrag_jsonl.text.cjk import CJK, has_cjk, is_cjk
-from lightrag_jsonl.text.names import folded_text
+from lightrag_jsonl.text.cjk import CJK, has_cjk
 from lightrag_jsonl.text.patterns import pattern_of
 from lightrag_jsonl.text.strings import words
 
@@ -61,26 +60,28 @@ def surname(name: str) -> str:
 
 
 def name_statements(
-    text: str, name_keys: Collection[str], full_names: Mapping[str, Sequence[str]]
+    sentence: str, name_keys: Collection[str], full_names: Mapping[str, Sequence[str]]
 ) -> Iterator[NameStatement]:
-    """The statements in a text about two of the name keys.
+    """The statements in a folded sentence about two of the name keys.
 
     `full_names` holds the keys of full Chinese names, by the given name.
     """
-    if not has_cjk(text):
+    if not has_cjk(sentence):
         return
-    text = folded_text(text)
     bearers: list[str] = []
+    is_subject = False
     end = -REACH  # of the last statement
-    for verb in _CALLED.finditer(text):
-        beginning = text[max(0, verb.start() - REACH) : verb.start()]
+    for verb in _CALLED.finditer(sentence):
+        beginning = sentence[max(0, verb.start() - REACH) : verb.start()]
         clause = _STATEMENT_END.split(beginning)[-1]
         if verb.start() - end > 1 or not bearers:
             if verb[0] == "一名":  # else it also counts people: "one X, one Y"
                 continue
-            bearers = _bearers(clause.rstrip(_PUNCTUATION), name_keys, full_names)
-        start = _end_of_lead(text, verb.end())
-        alias = _name_at(text, start, name_keys) or text[start : start + GIVEN]
+            subject = clause.rstrip(_PUNCTUATION)
+            bearers = _bearers(subject, name_keys, full_names if verb["style"] else {})
+            is_subject = _is_sole_subject(subject, bearers, is_person=verb["style"] is not None)
+        start = _end_of_lead(sentence, verb.end())
+        alias = _name_at(sentence, start, name_keys) or sentence[start : start + GIVEN]
         with_surname: dict[str, str] = {}
         if len(alias) == GIVEN:
             for bearer in bearers:
@@ -89,10 +90,21 @@ def name_statements(
             bearers = [bearer for bearer in bearers if with_surname.get(bearer) in name_keys]
         if len(bearers) == 1 and (not verb["style"] or _ends_name(clause, bearers[0])):
             end = start + len(alias)
-            statement = text[verb.start() - len(clause) : end]
+            is_whole = not sentence[end : end + 1].isalnum()
+            statement = sentence[verb.start() - len(clause) : end]
             names = [*bearers, *with_surname.values(), alias]
-            is_open = _follows_a_word(clause, bearers[0])
+            is_open = not (is_subject and is_whole)
             yield from _statements(names, name_keys, statement, is_open=is_open)
+
+
+def _is_sole_subject(words: str, bearers: Sequence[str], *, is_person: bool) -> bool:
+    """Whether the words before a statement leave one bearer: they are the name and nothing else, or, of a
+    person, end with the full name. In 俄罗斯联邦共和国，简称 … the name may be longer than 共和国.
+    """
+    full_name = _FULL.search(words)
+    if full_name is not None:
+        return full_name[1] is not None
+    return any(words.endswith(bearer) if is_person else words == bearer for bearer in bearers)
 
 
 def _end_of_lead(text: str, start: int) -> int:
@@ -130,14 +142,6 @@ def _name_at(text: str, start: int, name_keys: Collection[str]) -> str:
         if text[start:end] in name_keys:
             return text[start:end]
     return ""
-
-
-def _follows_a_word(clause: str, bearer: str) -> bool:
-    """Whether a word stands right before the last place of a bearer: in 俄罗斯联邦共和国，简称 … the name may be longer
-    than 共和国, and in 元朝的伊斯兰教，又称 … it may be the other name.
-    """
-    before, _, _ = clause.rpartition(bearer)
-    return is_cjk(before[-1:])
 
 
 def _statements(

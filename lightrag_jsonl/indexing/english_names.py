@@ -19,7 +19,7 @@ def bracketed_names(text: str, name_keys: Collection[str]) -> Iterator[NameState
         alias = name_key(bracket[1])
         if alias in name_keys:
             before = text[max(0, bracket.start() - CHARACTERS_AROUND) : bracket.start()]
-            bearer, _ = name_before(before.rstrip(), name_keys)
+            bearer = name_before(before.rstrip(), name_keys)
             if bearer and alias in initials(search_terms(bearer)):
                 yield NameStatement(bearer, alias, f"{bearer} ({alias})")
 
@@ -36,14 +36,14 @@ _SMALL_WORDS = frozenset(
 )
 
 
-def name_before(text: str, name_keys: Collection[str]) -> tuple[str, str]:
-    """The longest of the name keys at the end of a text, and what stands before; "" without one."""
+def name_before(text: str, name_keys: Collection[str]) -> str:
+    """The longest of the name keys at the end of a text; else ""."""
     starts = [match.start() for match in _WORD_START.finditer(text)]
     for start in starts[-MOST_NAME_WORDS:]:
         key = key_of_span(text[start:], name_keys)
         if key:
-            return key, text[:start]
-    return "", text
+            return key
+    return ""
 
 
 def key_of_span(span: str, name_keys: Collection[str]) -> str:
