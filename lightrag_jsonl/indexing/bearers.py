@@ -388,16 +388,18 @@ def _family_names(text: str) -> Iterator[str]:
     """The surnames of which a text has several bearers: the Wilcoxes, Mrs. Wilson, the Hale and Moreau families, 巴列奥略王朝."""
     for relative in _RELATIVE.finditer(text):
         yield relative["name"].casefold()
-    for several in _FAMILY.finditer(text):
-        plural = several["name"].casefold()
+    for plural_name in _FAMILY.finditer(text):
+        plural = plural_name["name"].casefold()
         yield plural
         yield plural.removesuffix("e")
     for families in _FAMILIES.finditer(text):
         yield from families["names"].casefold().replace(",", "").split()
-    if has_cjk(text):
-        for chinese in _CHINESE_FAMILY.finditer(text):
-            family = chinese["family"]
-            yield from (family[start:] for start in range(len(family)))
+    if not has_cjk(text):
+        return
+    for chinese_family in _CHINESE_FAMILY.finditer(text):
+        surname = chinese_family["family"]
+        # 住在瓦格纳家族: where the surname begins is not known.
+        yield from (surname[start:] for start in range(len(surname)))
 
 
 def _follow_statements(
