@@ -18,12 +18,8 @@ from lightrag_jsonl.text.dates import first_day, iso_date, last_day
 from lightrag_jsonl.text.strings import sanitize
 
 CONTENT_KEYWORDS = "content_keywords"
-OWN_FIELDS = {
-    "id": "name",
-    "title": "title",
-    "source": "source",
-    "date": "date",
-}  # and their columns
+# The document's own fields, and their columns.
+OWN_FIELDS = {"id": "name", "title": "title", "source": "source", "date": "date"}
 COMPARATORS = {"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
 COMPARATORS |= {"$eq": "=", "$in": "=", "$ne": "!=", "$nin": "!="}
 TEXT_COMPARATORS = {"$contains": "contains", "$starts_with": "starts with"}
