@@ -14,14 +14,12 @@ from typing import Any
 import numpy as np
 from msgspec import Struct, structs
 
-from lightrag_jsonl import AsyncLightRAG, IndexOptions
+from lightrag_jsonl import LLM, AsyncLightRAG, IndexOptions, PromptManager
 from lightrag_jsonl.core.address import as_address
-from lightrag_jsonl.core.protocols import LLM
 from lightrag_jsonl.core.tokens import FittedTokenizer
 from lightrag_jsonl.core.types import Kind, Record
 from lightrag_jsonl.curation.consistency import check_derived
 from lightrag_jsonl.indexing.embedding import PassageEmbedder
-from lightrag_jsonl.llm.prompt_manager import PromptManager
 from lightrag_jsonl.storage.opening import open_store
 from lightrag_jsonl.storage.store import Store
 from lightrag_jsonl.storage.views import Snapshot

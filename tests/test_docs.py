@@ -15,12 +15,19 @@ import networkx as nx
 import pytest
 from click.testing import CliRunner
 
-from lightrag_jsonl import AsyncLightRAG, Document, IndexOptions, LightRAG, OpenAILLM, QueryParam
+from lightrag_jsonl import (
+    AsyncLightRAG,
+    Document,
+    IndexOptions,
+    LightRAG,
+    OpenAILLM,
+    PromptManager,
+    QueryParam,
+)
 from lightrag_jsonl.cli import main
 from lightrag_jsonl.core.modes import DEFAULT_MODE, MODES, Mode, mode_summaries
 from lightrag_jsonl.core.tokens import FittedTokenizer
 from lightrag_jsonl.export.graph_formats import SUFFIXES, GraphFormat
-from lightrag_jsonl.llm.prompt_manager import PromptManager
 from lightrag_jsonl.readers.formats import FILE_FORMATS, READERS
 from lightrag_jsonl.readers.old_office import OLD_FORMATS
 from lightrag_jsonl.testing import HashEmbedder

@@ -7,12 +7,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lightrag_jsonl import testing
-from lightrag_jsonl.core.errors import LLMError
-from lightrag_jsonl.core.protocols import LLM, Embedder, Tokenizer
+from lightrag_jsonl import (
+    LLM,
+    Chunk,
+    Completion,
+    Embedder,
+    EntityMention,
+    LLMError,
+    Message,
+    Tokenizer,
+    testing,
+)
+from lightrag_jsonl import RelationMention as Found
 from lightrag_jsonl.core.tokens import FittedTokenizer
-from lightrag_jsonl.core.types import Chunk, Completion, EntityMention, Extraction, Message
-from lightrag_jsonl.core.types import RelationMention as Found
+from lightrag_jsonl.core.types import Extraction
 from lightrag_jsonl.testing import HashEmbedder, ReplayLLM, ScriptedLLM
 
 

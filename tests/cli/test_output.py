@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lightrag_jsonl import InsertReport, Usage
 from lightrag_jsonl.cli import output
-from lightrag_jsonl.core.index_reports import InsertReport, SkippedFile
+from lightrag_jsonl.core.index_reports import SkippedFile
 from lightrag_jsonl.core.types import ExtractionReport, Failure
-from lightrag_jsonl.core.usage import Usage
 
 
 @pytest.mark.slow

@@ -8,10 +8,9 @@ from threading import Timer
 import pytest
 from click.testing import CliRunner
 
-from lightrag_jsonl import LightRAG
+from lightrag_jsonl import FileLimits, LightRAG
 from lightrag_jsonl.cli import main
 from lightrag_jsonl.cli.watching import FileChanges, file_stamps, watched_changes
-from lightrag_jsonl.readers.limits import FileLimits
 from tests.cli.conftest import process
 from tests.processes import heed_interrupts
 

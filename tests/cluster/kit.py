@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from lightrag_jsonl import Document
-from lightrag_jsonl.core.types import Message
+from lightrag_jsonl import Document, Message
 from lightrag_jsonl.storage.rows import PendingDocument
 from lightrag_jsonl.testing import Request
 from tests.servers import Reply, chat_reply

@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from lightrag_jsonl import Document, IndexOptions, LLMError
+from lightrag_jsonl import Document, IndexOptions, LLMError, Page
 from lightrag_jsonl.core.headings import find_headings, find_tables
 from lightrag_jsonl.core.tokens import FittedTokenizer
-from lightrag_jsonl.core.types import Page
 from lightrag_jsonl.indexing.chunking import chunk_pages, document_pages, provided_chunks
 from lightrag_jsonl.testing import ScriptedLLM
 from tests.kit import entity, index, jsonl, prompts, unzipped

@@ -5,13 +5,13 @@ from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
+from lightrag_jsonl import Completion, Message
 from lightrag_jsonl.core.loops import (
     LONGEST_CYCLE,
     RecordCounter,
     ends_in_a_loop,
     repeats_a_record,
 )
-from lightrag_jsonl.core.types import Completion, Message
 from lightrag_jsonl.llm.client import ModelClient
 from tests.kit import prompts
 from tests.llm.test_client import MemoryCache

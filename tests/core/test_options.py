@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl import ConfigError, Document, IndexOptions, Limits, Message, QueryParam
 from lightrag_jsonl.core.modes import MODES
-from lightrag_jsonl.core.options import IndexOptions, Limits, QueryFields, QueryParam
-from lightrag_jsonl.core.types import Document, Message
+from lightrag_jsonl.core.options import QueryFields
 from lightrag_jsonl.core.validation import REPLACEMENTS
 
 

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lightrag_jsonl import ConfigError, Tokenizer
 from lightrag_jsonl.core import tokens
-from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.core.protocols import Tokenizer
 from lightrag_jsonl.core.tokens import FittedTokenizer, TiktokenTokenizer, character_boundary
 from tests.kit import rows_of, unzipped
 

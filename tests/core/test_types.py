@@ -4,14 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from lightrag_jsonl.core.answers import (
-    Answer,
-    Citation,
-    CitedClaim,
-    Context,
-    UncitedClaim,
-    source_lines,
-)
+from lightrag_jsonl import Answer, Citation, Context
+from lightrag_jsonl.core.answers import CitedClaim, UncitedClaim, source_lines
 from lightrag_jsonl.core.languages import known_language
 
 CITED = Citation(1, "chunk", "[1]", "d1", "红楼梦", 2, "c", 10, 24, "黛玉自幼多病。👻")

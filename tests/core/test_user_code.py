@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl import ConfigError
 from lightrag_jsonl.core.user_code import (
     CheckedTokenizer,
 )

@@ -18,9 +18,9 @@ from typing import Any, Literal
 from msgspec import Struct
 
 import lightrag_jsonl
-from lightrag_jsonl.core.answers import Context
+from lightrag_jsonl import Context, FileLimits
 from lightrag_jsonl.core.tokens import FittedTokenizer
-from lightrag_jsonl.readers.limits import FileLimits, FileMeter
+from lightrag_jsonl.readers.limits import FileMeter
 from lightrag_jsonl.text.patterns import LatePattern
 from lightrag_jsonl.text.sentences import sentence_spans
 

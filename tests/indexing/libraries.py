@@ -8,9 +8,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from lightrag_jsonl import AsyncLightRAG, ConfigError, NotFoundError
-from lightrag_jsonl.core.index_reports import InsertReport
-from lightrag_jsonl.core.types import Document, EditAction, Record
+from lightrag_jsonl import AsyncLightRAG, ConfigError, Document, InsertReport, NotFoundError
+from lightrag_jsonl.core.types import EditAction, Record
 from lightrag_jsonl.curation.edits import Edit
 from lightrag_jsonl.storage.rows import PendingDocument
 from tests.kit import entity, relation

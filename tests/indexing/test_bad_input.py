@@ -6,10 +6,8 @@ from typing import Any
 
 import pytest
 
-from lightrag_jsonl import IndexOptions, QueryParam
-from lightrag_jsonl.core.errors import ConfigError, NotFoundError
-from lightrag_jsonl.core.options import Limits
-from lightrag_jsonl.core.types import Document, Json
+from lightrag_jsonl import ConfigError, Document, IndexOptions, Limits, NotFoundError, QueryParam
+from lightrag_jsonl.core.types import Json
 from lightrag_jsonl.testing import ScriptedLLM
 from tests.kit import entity, index, jsonl, problems, read_names, relation
 

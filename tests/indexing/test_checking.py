@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from lightrag_jsonl import IndexOptions
-from lightrag_jsonl.core.types import Document, EntityMention, RelationMention
+from lightrag_jsonl import Document, EntityMention, IndexOptions, RelationMention
 from lightrag_jsonl.storage.rows import EntityRow, RelationRow
 from lightrag_jsonl.testing import Request, ScriptedLLM
 from tests.kit import entity, index, jsonl, relation, text_of

@@ -5,9 +5,8 @@ from itertools import pairwise
 
 import pytest
 
-from lightrag_jsonl.core.protocols import Tokenizer
+from lightrag_jsonl import Chunk, Document, Tokenizer
 from lightrag_jsonl.core.tokens import FittedTokenizer
-from lightrag_jsonl.core.types import Chunk, Document
 from lightrag_jsonl.indexing.chunking import chunk_pages, document_pages
 from tests.laws.test_span import Bytes, assert_law
 

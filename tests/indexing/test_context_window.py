@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from lightrag_jsonl import IndexOptions
-from lightrag_jsonl.core.errors import LLMError
+from lightrag_jsonl import Completion, Document, IndexOptions, LLMError, Message
 from lightrag_jsonl.core.tokens import FittedTokenizer
-from lightrag_jsonl.core.types import Completion, Document, Extraction, Message
+from lightrag_jsonl.core.types import Extraction
 from lightrag_jsonl.llm.context_window import ContextWindow, fitted_options
 from lightrag_jsonl.testing import Request, ScriptedLLM
 from tests.kit import entity, index, jsonl, relation

@@ -9,10 +9,8 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from lightrag_jsonl import IndexOptions
-from lightrag_jsonl.core.errors import EmbeddingError, SettingsError
+from lightrag_jsonl import Document, EmbeddingError, IndexOptions, SettingsError
 from lightrag_jsonl.core.protocols import Vectors
-from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.indexing.embedding import BATCHES_AT_ONCE
 from lightrag_jsonl.testing import HashEmbedder, ScriptedLLM
 from tests.kit import entity, index, problems, read_names, reading, relation, view

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lightrag_jsonl import Document, LightRAG, QueryParam
-from lightrag_jsonl.core.errors import ConfigError, NotFoundError
+from lightrag_jsonl import ConfigError, Document, LightRAG, NotFoundError, QueryParam
 from tests.kit import entity, problems, relation
 
 

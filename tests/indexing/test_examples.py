@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from lightrag_jsonl import IndexOptions
-from lightrag_jsonl.core.types import Chunk, Completion, Extraction, Json, Record
+from lightrag_jsonl import Chunk, Completion, IndexOptions, PromptManager
+from lightrag_jsonl.core.types import Extraction, Json, Record
 from lightrag_jsonl.indexing.examples import Examples, TextWords
 from lightrag_jsonl.indexing.extraction import (
     ANSWER_PER_TOKEN,
@@ -19,7 +19,6 @@ from lightrag_jsonl.indexing.ontology import Ontology
 from lightrag_jsonl.llm.client import ModelClient
 from lightrag_jsonl.llm.context_window import ContextWindow
 from lightrag_jsonl.llm.field_aliases import normalize_graph_record
-from lightrag_jsonl.llm.prompt_manager import PromptManager
 from lightrag_jsonl.testing import Script, ScriptedLLM
 from tests.kit import entity, jsonl, prompts, relation
 from tests.llm.test_client import MemoryCache

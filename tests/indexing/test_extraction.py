@@ -7,21 +7,21 @@ from typing import Any
 
 import pytest
 
-from lightrag_jsonl import IndexOptions
-from lightrag_jsonl.core.errors import LLMError
-from lightrag_jsonl.core.index_reports import DocumentStatus, InsertReport
-from lightrag_jsonl.core.options import Limits
-from lightrag_jsonl.core.types import (
+from lightrag_jsonl import (
     Chunk,
     Completion,
     Document,
+    DocumentStatus,
     EntityMention,
-    Extraction,
+    IndexOptions,
+    InsertReport,
+    Limits,
+    LLMError,
     Message,
-    Record,
     RelationMention,
+    Usage,
 )
-from lightrag_jsonl.core.usage import Usage
+from lightrag_jsonl.core.types import Extraction, Record
 from lightrag_jsonl.testing import Request, Script, ScriptedLLM
 from tests.indexing import test_ontology as kitchen
 from tests.kit import entity, index, jsonl, problems, prompts, reading, relation, text_of

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from lightrag_jsonl import ConfigError, LightRAG, NotFoundError
-from lightrag_jsonl.core.types import Document, Record
+from lightrag_jsonl import ConfigError, Document, LightRAG, NotFoundError
+from lightrag_jsonl.core.types import Record
 from tests.kit import entity, problems, relation, view
 
 TWO_FIRMS: Sequence[tuple[str, str, list[Record]]] = (

@@ -10,9 +10,17 @@ from typing import Any
 
 import pytest
 
-from lightrag_jsonl import AsyncLightRAG, IndexOptions, QueryParam, Usage
-from lightrag_jsonl.core.errors import ConfigError, LockedError, NotFoundError
-from lightrag_jsonl.core.types import Document, Extraction, Record
+from lightrag_jsonl import (
+    AsyncLightRAG,
+    ConfigError,
+    Document,
+    IndexOptions,
+    LockedError,
+    NotFoundError,
+    QueryParam,
+    Usage,
+)
+from lightrag_jsonl.core.types import Extraction, Record
 from lightrag_jsonl.indexing.incoming import AHEAD, FIRST_GROUP
 from lightrag_jsonl.indexing.progress import Progress
 from lightrag_jsonl.storage.rows import POSITION_BITS

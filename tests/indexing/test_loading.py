@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from lightrag_jsonl import LightRAG
-from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl import ConfigError, Document, LightRAG
 from lightrag_jsonl.core.index_reports import SkippedFile
-from lightrag_jsonl.core.types import Document, Failure
+from lightrag_jsonl.core.types import Failure
 from lightrag_jsonl.indexing.loading import document_from, load_documents
 
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from lightrag_jsonl import AsyncLightRAG, IndexOptions, InsertReport
-from lightrag_jsonl.core.types import Completion, Document, Record
+from lightrag_jsonl import AsyncLightRAG, Completion, Document, IndexOptions, InsertReport
+from lightrag_jsonl.core.types import Record
 from lightrag_jsonl.testing import Request, ScriptedLLM
 from tests.kit import entity, index, jsonl, problems, relation
 

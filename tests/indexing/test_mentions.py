@@ -7,14 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lightrag_jsonl.core.types import (
-    Chunk,
-    Extraction,
-    Record,
-    RelationMention,
-    entity_record,
-    relation_record,
-)
+from lightrag_jsonl import Chunk, RelationMention
+from lightrag_jsonl.core.types import Extraction, Record, entity_record, relation_record
 from lightrag_jsonl.indexing.examples import Examples
 from lightrag_jsonl.indexing.mentions import MentionCollector
 from lightrag_jsonl.indexing.provided_records import provided_extractions

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl import ConfigError
 from lightrag_jsonl.core.types import Record
 from lightrag_jsonl.indexing.ontology import Ontology
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from lightrag_jsonl import Document, LightRAG
+from lightrag_jsonl import Chunk, Document, LightRAG, Page
 from lightrag_jsonl.core.tokens import default_tokenizer
-from lightrag_jsonl.core.types import Chunk, Extraction, Page
+from lightrag_jsonl.core.types import Extraction
 from lightrag_jsonl.indexing.chunking import chunk_pages, divided_sentence
 from lightrag_jsonl.testing import ScriptedLLM
 

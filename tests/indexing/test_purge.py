@@ -10,9 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lightrag_jsonl import IndexOptions, QueryParam
-from lightrag_jsonl.core.errors import LockedError
-from lightrag_jsonl.core.types import Document
+from lightrag_jsonl import Document, IndexOptions, LockedError, QueryParam
 from lightrag_jsonl.storage.sqlite import database
 from lightrag_jsonl.testing import ScriptedLLM
 from tests.kit import entity, index, jsonl, problems, read_names, reading, view

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from lightrag_jsonl import Document
-from lightrag_jsonl.core.types import Chunk
+from lightrag_jsonl import Chunk, Document
 from lightrag_jsonl.indexing.incoming import (
     AHEAD,
     FIRST_GROUP,

@@ -7,10 +7,8 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from lightrag_jsonl import IndexOptions
-from lightrag_jsonl.core.errors import EmbeddingError
+from lightrag_jsonl import Document, EmbeddingError, IndexOptions
 from lightrag_jsonl.core.protocols import Vectors
-from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.testing import HashEmbedder, ScriptedLLM
 from tests.kit import entity, index, problems, read_names, reading, view
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from lightrag_jsonl import IndexOptions, OpenAILLM
-from lightrag_jsonl.core.types import Completion, Extraction
+from lightrag_jsonl import Completion, IndexOptions, OpenAILLM
+from lightrag_jsonl.core.types import Extraction
 from lightrag_jsonl.testing import ScriptedLLM
 from lightrag_jsonl.text.sentences import sentence_spans
 from tests.kit import index

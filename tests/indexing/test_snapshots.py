@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from lightrag_jsonl.core.errors import ConfigError, NotFoundError
-from lightrag_jsonl.core.types import Document
+from lightrag_jsonl import ConfigError, Document, NotFoundError
 from lightrag_jsonl.testing import HashEmbedder, ScriptedLLM
 from tests.indexing.test_purge import WORDS, left_in
 from tests.kit import index, problems, read_names, view

@@ -4,10 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from lightrag_jsonl import IndexOptions, LightRAG, OpenAILLM
-from lightrag_jsonl.core.errors import EmbeddingError, LightRAGError, LLMError
+from lightrag_jsonl import (
+    Document,
+    EmbeddingError,
+    IndexOptions,
+    LightRAG,
+    LightRAGError,
+    LLMError,
+    OpenAILLM,
+)
 from lightrag_jsonl.core.tokens import FittedTokenizer
-from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.testing import HashEmbedder, Request, ScriptedLLM
 from tests.indexing.test_embedding import Counting
 from tests.kit import index, problems, prompts, read_names

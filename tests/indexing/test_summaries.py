@@ -9,10 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lightrag_jsonl import AsyncLightRAG, IndexOptions
-from lightrag_jsonl.core.errors import LLMError
-from lightrag_jsonl.core.types import Completion, Document
-from lightrag_jsonl.core.usage import Usage
+from lightrag_jsonl import AsyncLightRAG, Completion, Document, IndexOptions, LLMError, Usage
 from lightrag_jsonl.indexing.summaries import text_groups
 from lightrag_jsonl.testing import Request, ScriptedLLM
 from tests.indexing.libraries import summarizing

@@ -4,9 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from lightrag_jsonl import IndexOptions
-from lightrag_jsonl.core.errors import LLMError
-from lightrag_jsonl.core.types import Completion, Document
+from lightrag_jsonl import Completion, Document, IndexOptions, LLMError
 from lightrag_jsonl.indexing.commits import IndexWriter
 from lightrag_jsonl.testing import Request, ScriptedLLM
 from tests.indexing.test_insertion import CHUNKED, TEXT

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lightrag_jsonl import LightRAG, LLMError, OpenAIEmbedder, OpenAILLM
-from lightrag_jsonl.core.answers import Context
+from lightrag_jsonl import Context, LightRAG, LLMError, OpenAIEmbedder, OpenAILLM
 
 pytest.importorskip("opentelemetry.sdk")
 

@@ -5,8 +5,7 @@ import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from lightrag_jsonl import IndexOptions
-from lightrag_jsonl.core.types import Completion, Document, Message, ResponseType
+from lightrag_jsonl import Completion, Document, IndexOptions, Message, ResponseType
 from lightrag_jsonl.testing import ScriptedLLM
 from tests.kit import index, prompts, read_names
 

@@ -7,7 +7,8 @@ from typing import TypeAlias
 
 from hypothesis import strategies as st
 
-from lightrag_jsonl.core.types import Document, Record
+from lightrag_jsonl import Document
+from lightrag_jsonl.core.types import Record
 from lightrag_jsonl.lenses.as_of import as_held, find_holding
 from lightrag_jsonl.lenses.claims import read_claims
 from lightrag_jsonl.storage.filters import parse_where

@@ -10,8 +10,16 @@ from collections.abc import Collection, Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lightrag_jsonl import AsyncLightRAG, LLMError, NotFoundError
-from lightrag_jsonl.core.types import Chunk, Document, EntityMention, Extraction, RelationMention
+from lightrag_jsonl import (
+    AsyncLightRAG,
+    Chunk,
+    Document,
+    EntityMention,
+    LLMError,
+    NotFoundError,
+    RelationMention,
+)
+from lightrag_jsonl.core.types import Extraction
 from tests.indexing.libraries import slow
 from tests.kit import View, assert_rebuilt_alike, index
 

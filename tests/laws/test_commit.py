@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from lightrag_jsonl import Document
 from lightrag_jsonl.core.address import as_address
-from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.storage.opening import has_index
 from tests.kit import View, problems, reading, view
 from tests.laws.killed import DOCUMENTS, EDITED, SLOTS, run, run_questions

@@ -10,14 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lightrag_jsonl.core.types import (
-    Chunk,
-    Document,
-    EntityMention,
-    Extraction,
-    Record,
-    RelationMention,
-)
+from lightrag_jsonl import Chunk, Document, EntityMention, RelationMention
+from lightrag_jsonl.core.types import Extraction, Record
 from lightrag_jsonl.storage.rows import PendingDocument
 from lightrag_jsonl.text.strings import digest
 from tests.indexing.libraries import edit, edits, libraries, pending, slow

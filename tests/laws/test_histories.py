@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lightrag_jsonl import AsyncLightRAG, LightRAGError, LLMError
-from lightrag_jsonl.core.types import Chunk, Document, Extraction
+from lightrag_jsonl import AsyncLightRAG, Chunk, Document, LightRAGError, LLMError
+from lightrag_jsonl.core.types import Extraction
 from tests.indexing.libraries import few_examples
 from tests.kit import assert_rebuilt_alike, index, problems
 from tests.laws.test_bearers import NAMES, Reader

@@ -3,8 +3,7 @@
 import asyncio
 from pathlib import Path
 
-from lightrag_jsonl import IndexOptions, LightRAG, QueryParam
-from lightrag_jsonl.core.types import Document
+from lightrag_jsonl import Document, IndexOptions, LightRAG, QueryParam
 from lightrag_jsonl.testing import ScriptedLLM
 from tests.kit import index, problems, read_names
 

@@ -11,10 +11,16 @@ from typing import Any
 
 import pytest
 
-from lightrag_jsonl import IndexOptions, QueryParam
-from lightrag_jsonl.core.errors import LLMError
+from lightrag_jsonl import (
+    Completion,
+    Document,
+    IndexOptions,
+    LLMError,
+    Message,
+    QueryParam,
+    ResponseType,
+)
 from lightrag_jsonl.core.modes import MODES
-from lightrag_jsonl.core.types import Completion, Document, Message, ResponseType
 from lightrag_jsonl.testing import Request
 from lightrag_jsonl.text.strings import digest
 from tests.kit import index, problems, read_names, text_of

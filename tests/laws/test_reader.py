@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lightrag_jsonl import JsonlReader, parse_jsonl
 from lightrag_jsonl.core.types import Json, Record
-from lightrag_jsonl.llm.reader import JsonlReader, parse_jsonl
 
 WORDS = st.sampled_from(
     ["", "a", "北京", "１２", "🌍", '"', "\\", "\n", "{", "}", "[", '{"x":1}', ", ", ": ", "\u2028",

@@ -7,9 +7,8 @@ import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lightrag_jsonl.core.protocols import Tokenizer
+from lightrag_jsonl import Chunk, Document, Page, Tokenizer
 from lightrag_jsonl.core.tokens import FittedTokenizer
-from lightrag_jsonl.core.types import Chunk, Document, Page
 from lightrag_jsonl.indexing.chunking import chunk_pages, document_pages
 
 

@@ -7,17 +7,18 @@ from collections.abc import Collection, Iterable
 import numpy as np
 import pytest
 
-from lightrag_jsonl.core import retrying
-from lightrag_jsonl.core.errors import (
+from lightrag_jsonl import (
     BudgetError,
+    Completion,
     ConfigError,
+    Limits,
     LLMError,
+    Message,
     ResponseError,
     StorageError,
+    Usage,
 )
-from lightrag_jsonl.core.options import Limits
-from lightrag_jsonl.core.types import Completion, Message
-from lightrag_jsonl.core.usage import Usage
+from lightrag_jsonl.core import retrying
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.llm.requests import request_key
 from lightrag_jsonl.llm.scheduler import SUMMARY

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from lightrag_jsonl import parse_jsonl
 from lightrag_jsonl.core.types import Json, Record
 from lightrag_jsonl.llm.field_aliases import (
     normalize_graph_record,
@@ -12,7 +13,6 @@ from lightrag_jsonl.llm.field_aliases import (
     repair_graph_record,
     split_keywords,
 )
-from lightrag_jsonl.llm.reader import parse_jsonl
 from tests.kit import prompts
 
 

@@ -5,12 +5,13 @@ import re
 
 import pytest
 
+from lightrag_jsonl import PromptManager
 from lightrag_jsonl.core.options import ENTITY_TYPES
 from lightrag_jsonl.core.tokens import TiktokenTokenizer
 from lightrag_jsonl.core.types import Json
 from lightrag_jsonl.llm.pair_review import PAIRS_AT_ONCE
 from lightrag_jsonl.llm.prompt import Prompt
-from lightrag_jsonl.llm.prompt_manager import PromptManager, prompt_folder
+from lightrag_jsonl.llm.prompt_manager import prompt_folder
 
 LANGUAGES = ("en", "zh")
 IDS = {

@@ -10,12 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lightrag_jsonl.core.errors import PromptError, ResponseError
-from lightrag_jsonl.core.types import Message
+from lightrag_jsonl import Message, PromptError, PromptManager, ResponseError, Schema
 from lightrag_jsonl.llm.json_values import read_json
 from lightrag_jsonl.llm.prompt import Prompt, read_prompt
-from lightrag_jsonl.llm.prompt_manager import PromptManager, RecordList, check_set
-from lightrag_jsonl.llm.schemas import Schema, row_schema
+from lightrag_jsonl.llm.prompt_manager import RecordList, check_set
+from lightrag_jsonl.llm.schemas import row_schema
 from lightrag_jsonl.testing import ScriptedLLM
 
 DEFINITION = {

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from lightrag_jsonl.core.types import Json, JsonlResult, Record
-from lightrag_jsonl.llm.reader import JsonlReader, parse_jsonl
+from lightrag_jsonl import JsonlReader, JsonlResult, parse_jsonl
+from lightrag_jsonl.core.types import Json, Record
 
 
 def read(text: str) -> JsonlResult:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lightrag_jsonl.core.types import Json, JsonlResult, Record
-from lightrag_jsonl.llm.reader import JsonlReader, parse_jsonl
+from lightrag_jsonl import JsonlReader, JsonlResult, parse_jsonl
+from lightrag_jsonl.core.types import Json, Record
 from tests.kit import rows_of
 
 # `[{}` is no JSON, but it is an array cut after a whole object, and that object is kept

@@ -5,8 +5,9 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lightrag_jsonl import JsonlReader, parse_jsonl
 from lightrag_jsonl.core.types import Json
-from lightrag_jsonl.llm.reader import REPEATS, JsonlReader, parse_jsonl
+from lightrag_jsonl.llm.reader import REPEATS
 
 
 def entity(name: str, **more: Json) -> str:

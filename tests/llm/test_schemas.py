@@ -2,9 +2,8 @@
 
 import pytest
 
-from lightrag_jsonl.core.errors import PromptError
+from lightrag_jsonl import PromptError, Schema
 from lightrag_jsonl.core.types import Json
-from lightrag_jsonl.llm.schemas import Schema
 
 DEFINITION: dict[str, Json] = {
     "type": "object",

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lightrag_jsonl import parse_jsonl
 from lightrag_jsonl.llm.json_values import read_json
-from lightrag_jsonl.llm.reader import parse_jsonl
 from lightrag_jsonl.llm.thinking import (
     ThinkingFilter,
     without_prompted_thinking,

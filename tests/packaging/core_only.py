@@ -6,8 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import lightrag_jsonl
-from lightrag_jsonl import LightRAG
-from lightrag_jsonl.llm.prompt_manager import PromptManager
+from lightrag_jsonl import LightRAG, PromptManager
 
 package = Path(lightrag_jsonl.__file__).parent
 assert "site-packages" in package.parts, f"not the installed package: {package}"

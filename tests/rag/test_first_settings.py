@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from lightrag_jsonl import LightRAG, LLMError
-from lightrag_jsonl.core.errors import SettingsError
+from lightrag_jsonl import LightRAG, LLMError, SettingsError
 from lightrag_jsonl.providers.settings import Setup
 from lightrag_jsonl.rag.opening import open_index
 from lightrag_jsonl.rag.settings import recorded_settings

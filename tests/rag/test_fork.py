@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lightrag_jsonl import LightRAG
-from lightrag_jsonl.core.errors import StorageError
+from lightrag_jsonl import LightRAG, StorageError
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks are usual on Linux only")
 SECONDS = 120.0  # until a child counts as hanging

@@ -23,9 +23,9 @@ from lightrag_jsonl import (
     Document,
     LightRAG,
     NotFoundError,
+    SettingsError,
     StorageError,
 )
-from lightrag_jsonl.core.errors import SettingsError
 from lightrag_jsonl.core.modes import GRAPH_MODES
 from lightrag_jsonl.core.types import Record
 from lightrag_jsonl.storage.joined.rows import JoinedRows, joined_entity, joined_relation

@@ -12,9 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from lightrag_jsonl import AsyncLightRAG, Document, IndexOptions, LightRAG, QueryParam
-from lightrag_jsonl.core.errors import LLMError
-from lightrag_jsonl.core.types import Message
+from lightrag_jsonl import (
+    AsyncLightRAG,
+    Document,
+    IndexOptions,
+    LightRAG,
+    LLMError,
+    Message,
+    QueryParam,
+)
 from lightrag_jsonl.testing import ScriptedLLM
 from lightrag_jsonl.tracing.events import End, Event
 

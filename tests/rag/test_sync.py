@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from lightrag_jsonl import ConfigError, Document
-from lightrag_jsonl.core.types import Chunk, EntityMention, Extraction, RelationMention
+from lightrag_jsonl import Chunk, ConfigError, Document, EntityMention, RelationMention
+from lightrag_jsonl.core.types import Extraction
 from tests.kit import index, problems
 
 

@@ -9,8 +9,7 @@ from pathlib import Path, PurePath
 
 import pytest
 
-from lightrag_jsonl import LightRAG
-from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl import ConfigError, LightRAG
 from lightrag_jsonl.readers.encoding import decode_text, decoded
 from lightrag_jsonl.readers.formats import read_file
 from tests.readers.files import read

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from lightrag_jsonl import LightRAG
+from lightrag_jsonl import Document, LightRAG
 from lightrag_jsonl.core.headings import find_headings
-from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.formats import read_document
 
 PUMP = '''"""Pumps of the quay 码头."""

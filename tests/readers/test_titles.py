@@ -2,7 +2,7 @@
 
 import pytest
 
-from lightrag_jsonl.core.types import Chunk
+from lightrag_jsonl import Chunk
 from lightrag_jsonl.readers.titles import confirmed_title, heading_title
 from tests.readers.files import lines, pdf, read, saved
 

@@ -5,9 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lightrag_jsonl import ConfigError, IndexOptions, LLMError
-from lightrag_jsonl.core.types import Document
-from lightrag_jsonl.llm.prompt_manager import PromptManager
+from lightrag_jsonl import ConfigError, Document, IndexOptions, LLMError, PromptManager
 from lightrag_jsonl.testing import ReplayLLM, Request, ScriptedLLM
 from lightrag_jsonl.tools.estimate import estimate_upgrade
 from tests.kit import entity, index, problems, read_names, reading, view

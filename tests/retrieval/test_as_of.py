@@ -4,11 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from lightrag_jsonl import AsyncLightRAG, IndexOptions
-from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl import AsyncLightRAG, ConfigError, Document, IndexOptions, QueryParam
 from lightrag_jsonl.core.modes import MODES, Mode
-from lightrag_jsonl.core.options import QueryParam
-from lightrag_jsonl.core.types import Document, Record
+from lightrag_jsonl.core.types import Record
 from tests.kit import entity, index, relation
 
 QUESTION = "Who heads the Harbor Museum?"

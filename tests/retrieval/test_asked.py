@@ -7,9 +7,16 @@ from typing import Any
 
 import pytest
 
-from lightrag_jsonl import AsyncLightRAG, ConfigError, Document, IndexOptions, LLMError
-from lightrag_jsonl.core.options import Limits
-from lightrag_jsonl.core.types import Chunk, Extraction
+from lightrag_jsonl import (
+    AsyncLightRAG,
+    Chunk,
+    ConfigError,
+    Document,
+    IndexOptions,
+    Limits,
+    LLMError,
+)
+from lightrag_jsonl.core.types import Extraction
 from lightrag_jsonl.testing import Request, Scripted, ScriptedLLM
 from lightrag_jsonl.tracing import events
 from tests.kit import index, problems, read_names, view

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lightrag_jsonl import AsyncLightRAG, Document, QueryParam, StorageError
-from lightrag_jsonl.core.answers import Keywords
+from lightrag_jsonl import AsyncLightRAG, Document, Keywords, QueryParam, StorageError
 from lightrag_jsonl.core.modes import MODES
 from tests.kit import index
 

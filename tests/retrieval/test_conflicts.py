@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from lightrag_jsonl import AsyncLightRAG, ConfigError, IndexOptions, NotFoundError
+from lightrag_jsonl import AsyncLightRAG, ConfigError, Document, IndexOptions, NotFoundError
 from lightrag_jsonl.core.claims import Conflict
-from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.lenses import claims
 from lightrag_jsonl.lenses.claims import is_same_value, kind_of
 from lightrag_jsonl.testing import Request, ScriptedLLM

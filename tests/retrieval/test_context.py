@@ -10,12 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lightrag_jsonl.core.answers import Context
+from lightrag_jsonl import Chunk, Context, Entity, QueryParam, Relation, Tokenizer
 from lightrag_jsonl.core.languages import MENTIONED_TOGETHER
-from lightrag_jsonl.core.options import QueryParam
-from lightrag_jsonl.core.protocols import Tokenizer
 from lightrag_jsonl.core.tokens import FittedTokenizer
-from lightrag_jsonl.core.types import Chunk, Entity, Relation
 from lightrag_jsonl.retrieval.context import fit_context
 from lightrag_jsonl.retrieval.context_writer import escaped
 from lightrag_jsonl.retrieval.task import SearchResult

@@ -8,11 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lightrag_jsonl.core.answers import Context
+from lightrag_jsonl import Context, JsonlResult, QueryParam, Relation
 from lightrag_jsonl.core.edges import EdgeSelection, edge_ids
-from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import QueryObserver
-from lightrag_jsonl.core.types import JsonlResult, Record, Relation
+from lightrag_jsonl.core.types import Record
 from lightrag_jsonl.retrieval.edge_selection import DESCRIPTION_LENGTH, resolve_selection
 from lightrag_jsonl.testing import ScriptedLLM
 from tests.retrieval.conftest import Pipelines

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from lightrag_jsonl import QueryParam
 from lightrag_jsonl.core.modes import MODES, Mode
-from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.types import Json
 from tests.retrieval.conftest import Pipelines
 

@@ -9,10 +9,8 @@ from typing import Any
 
 import pytest
 
-from lightrag_jsonl import AsyncLightRAG, Document, QueryParam
+from lightrag_jsonl import LLM, AsyncLightRAG, Document, Message, QueryParam
 from lightrag_jsonl.core.modes import GRAPH_MODES, MODES, Mode
-from lightrag_jsonl.core.protocols import LLM
-from lightrag_jsonl.core.types import Message
 from lightrag_jsonl.rules import HashEmbedder, OfflineKeywords
 from lightrag_jsonl.testing import Request, ScriptedLLM
 from tests.kit import index, unzipped

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from lightrag_jsonl import AsyncLightRAG, Document
-from lightrag_jsonl.core.answers import Keywords, ListRequest
+from lightrag_jsonl import AsyncLightRAG, Document, Keywords
+from lightrag_jsonl.core.answers import ListRequest
 from lightrag_jsonl.testing import ScriptedLLM
 from tests.kit import entity, index, relation
 

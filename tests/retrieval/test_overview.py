@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lightrag_jsonl import Document, QueryParam
-from lightrag_jsonl.core.answers import Keywords
-from lightrag_jsonl.core.types import Chunk
+from lightrag_jsonl import Chunk, Document, Keywords, QueryParam
 from lightrag_jsonl.lenses.excerpts import (
     ExcerptChoice,
     split_sentences,

@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lightrag_jsonl import Document, QueryParam
 from lightrag_jsonl.core.modes import MODES
-from lightrag_jsonl.core.options import QueryParam
-from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.retrieval import pagerank, ranking
 from lightrag_jsonl.retrieval.hits import Hits
 from lightrag_jsonl.retrieval.pagerank import WalkGraph

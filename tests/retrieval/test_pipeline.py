@@ -9,13 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lightrag_jsonl import LightRAG
-from lightrag_jsonl.core.answers import Keywords
-from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl import ConfigError, Document, Keywords, LightRAG, Message, QueryParam
 from lightrag_jsonl.core.modes import GRAPH_MODES, MODES, Mode
-from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import Vectors
-from lightrag_jsonl.core.types import Document, Message
 from lightrag_jsonl.testing import HashEmbedder, ScriptedLLM
 from lightrag_jsonl.text.strings import digest
 from tests.kit import entity, index, relation, rows_of

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from lightrag_jsonl import FunctionEmbedder, LightRAG
-from lightrag_jsonl.core.options import QueryParam
-from lightrag_jsonl.core.types import Document, Record
+from lightrag_jsonl import Document, FunctionEmbedder, LightRAG, QueryParam
+from lightrag_jsonl.core.types import Record
 from lightrag_jsonl.rules import HashEmbedder
 from tests.kit import entity, relation
 from tests.retrieval.conftest import Pipelines, Words, fill

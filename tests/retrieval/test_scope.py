@@ -8,11 +8,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pytest
 
-from lightrag_jsonl import Document, QueryParam
+from lightrag_jsonl import Document, Embedder, Message, QueryParam, SentenceTransformerEmbedder
 from lightrag_jsonl.core.modes import Mode
-from lightrag_jsonl.core.protocols import Embedder, Vectors
-from lightrag_jsonl.core.types import Message
-from lightrag_jsonl.providers import SentenceTransformerEmbedder
+from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.testing import HashEmbedder, ScriptedLLM
 from lightrag_jsonl.text.question_kinds import asks_about_everything, is_small_talk
 from tests.kit import index

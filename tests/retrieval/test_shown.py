@@ -4,10 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from lightrag_jsonl import LightRAG
-from lightrag_jsonl.core.answers import Context
-from lightrag_jsonl.core.options import QueryParam
-from lightrag_jsonl.core.types import Document
+from lightrag_jsonl import Context, Document, LightRAG, QueryParam
 from lightrag_jsonl.testing import Request, ScriptedLLM
 from tests.kit import entity, relation
 from tests.retrieval.conftest import Given, Pipelines, Words, fill

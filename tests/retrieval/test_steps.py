@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lightrag_jsonl import QueryParam
 from lightrag_jsonl.core.modes import MODES
-from lightrag_jsonl.core.options import Fusion, QueryParam
+from lightrag_jsonl.core.options import Fusion
 from lightrag_jsonl.retrieval.full_text import distinctive_terms
 from lightrag_jsonl.retrieval.hits import Hits, fuse
 from lightrag_jsonl.retrieval.passages import Passages

@@ -6,13 +6,18 @@ from typing import Literal
 
 import pytest
 
-from lightrag_jsonl import Document, QueryParam
-from lightrag_jsonl.core.answers import Answer
-from lightrag_jsonl.core.errors import EmbeddingError, LLMError
+from lightrag_jsonl import (
+    Answer,
+    Completion,
+    Document,
+    EmbeddingError,
+    LLMError,
+    Message,
+    QueryParam,
+    Usage,
+)
 from lightrag_jsonl.core.modes import Mode
 from lightrag_jsonl.core.protocols import Vectors
-from lightrag_jsonl.core.types import Completion, Message
-from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.rules import HashEmbedder
 from lightrag_jsonl.testing import Request, ScriptedLLM
 from lightrag_jsonl.tracing.events import End, Event

@@ -7,8 +7,7 @@ from typing import Any, Literal
 
 import pytest
 
-from lightrag_jsonl import Document, EmbeddingError, LLMError
-from lightrag_jsonl.core.answers import Keywords
+from lightrag_jsonl import Document, EmbeddingError, Keywords, LLMError
 from lightrag_jsonl.testing import HashEmbedder
 from tests.kit import index
 

@@ -8,14 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lightrag_jsonl import Document, LightRAG
-from lightrag_jsonl.core.answers import (
-    Community,
-    Context,
-    Keywords,
-)
+from lightrag_jsonl import Chunk, Context, Document, Entity, Keywords, LightRAG, Relation
+from lightrag_jsonl.core.answers import Community
 from lightrag_jsonl.core.languages import Language
-from lightrag_jsonl.core.types import Chunk, Entity, Relation
 from lightrag_jsonl.rules import ExtractiveAnswerer
 from lightrag_jsonl.rules.answering import sentence_limit
 from lightrag_jsonl.text.citation_markers import CITATION_MARKER, CitationNumbering

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lightrag_jsonl import LightRAG
+from lightrag_jsonl import Chunk, LightRAG
 from lightrag_jsonl.core.languages import MENTIONED_TOGETHER, Language
 from lightrag_jsonl.core.options import ENTITY_TYPES
-from lightrag_jsonl.core.types import UNKNOWN_TYPE, Chunk
+from lightrag_jsonl.core.types import UNKNOWN_TYPE
 from lightrag_jsonl.rules import OfflineExtractor, name_problem
 from lightrag_jsonl.rules.extraction import extract_names, extract_text, text_names
 from lightrag_jsonl.text.cjk import simplified

@@ -4,9 +4,8 @@ import asyncio
 
 import pytest
 
-from lightrag_jsonl.core.answers import Keywords
+from lightrag_jsonl import Keywords, Message
 from lightrag_jsonl.core.languages import Language
-from lightrag_jsonl.core.types import Message
 from lightrag_jsonl.rules import OfflineKeywords
 
 

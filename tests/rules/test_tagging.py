@@ -5,9 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lightrag_jsonl import IndexOptions, LightRAG
-from lightrag_jsonl.core.errors import LLMError
-from lightrag_jsonl.core.types import Chunk
+from lightrag_jsonl import Chunk, IndexOptions, LightRAG, LLMError
 from lightrag_jsonl.rules import OfflineExtractor, tagging
 from lightrag_jsonl.rules.extraction import extract_text
 

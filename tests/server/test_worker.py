@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lightrag_jsonl import Document
-from lightrag_jsonl.core.errors import ConfigError, LightRAGError, LLMError, NotFoundError
+from lightrag_jsonl import ConfigError, Document, LightRAGError, LLMError, NotFoundError
 from lightrag_jsonl.server.jobs import Job
 from lightrag_jsonl.server.worker import do_job, stopped_message
 from lightrag_jsonl.storage.rows import PendingDocument

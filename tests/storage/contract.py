@@ -14,10 +14,9 @@ import numpy as np
 import pytest
 from msgspec import structs
 
+from lightrag_jsonl import Completion, LockedError, StorageError, Usage
 from lightrag_jsonl.core import types as t
-from lightrag_jsonl.core.errors import LockedError, StorageError
-from lightrag_jsonl.core.types import Completion, Json, Kind, TraceSummary
-from lightrag_jsonl.core.usage import Usage
+from lightrag_jsonl.core.types import Json, Kind, TraceSummary
 from lightrag_jsonl.storage import rows as r
 from lightrag_jsonl.storage.filters import parse_where
 from lightrag_jsonl.storage.opening import has_index, open_store

@@ -4,7 +4,7 @@ import random
 from itertools import pairwise
 from pathlib import Path
 
-from lightrag_jsonl.core.types import Completion
+from lightrag_jsonl import Completion
 from lightrag_jsonl.storage.sqlite.database import SQLiteStore
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.core.types import Chunk, Extraction, Json
+from lightrag_jsonl import Chunk, ConfigError
+from lightrag_jsonl.core.types import Extraction, Json
 from lightrag_jsonl.storage.filters import OPPOSITES, TEXT_COMPARATORS, Condition, parse_where
 from lightrag_jsonl.storage.rows import StoredChunk, StoredDocument
 from lightrag_jsonl.storage.sqlite.database import SQLiteStore

@@ -7,8 +7,8 @@ from pathlib import Path
 import networkx as nx
 import pytest
 
-from lightrag_jsonl import Document, LightRAG
-from lightrag_jsonl.core.types import EDGE_FIELDS, NODE_FIELDS, Entity, Relation
+from lightrag_jsonl import Document, Entity, LightRAG, Relation
+from lightrag_jsonl.core.types import EDGE_FIELDS, NODE_FIELDS
 
 RECORDS = [
     {"type": "entity", "name": "Ada", "entity_type": "person", "description": "Ada sails."},

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lightrag_jsonl.core.errors import CorruptError, LockedError, StorageError, VersionError
-from lightrag_jsonl.core.types import Completion, Page
+from lightrag_jsonl import Completion, CorruptError, LockedError, Page, StorageError, VersionError
 from lightrag_jsonl.providers.settings import Setup
 from lightrag_jsonl.rag.opening import open_index
 from lightrag_jsonl.storage.sqlite import database

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from lightrag_jsonl import Completion
 from lightrag_jsonl.core.address import as_address
-from lightrag_jsonl.core.types import Completion
 from lightrag_jsonl.storage.opening import open_store
 from tests.processes import run_python
 

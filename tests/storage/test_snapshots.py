@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lightrag_jsonl.core.errors import StorageError
+from lightrag_jsonl import StorageError
 from lightrag_jsonl.storage.sqlite.database import SQLiteStore
 from lightrag_jsonl.storage.tables import settings
 from lightrag_jsonl.storage.tables.vectors import VectorReads

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl import ConfigError
 from lightrag_jsonl.core.options import checked_date
 from lightrag_jsonl.text.dates import (
     day_in_name,

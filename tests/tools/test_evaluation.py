@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lightrag_jsonl import ConfigError, Document, LightRAG
+from lightrag_jsonl import Chunk, ConfigError, Document, LightRAG
 from lightrag_jsonl.core.answers import Verdict
-from lightrag_jsonl.core.types import Chunk, ModelTask
+from lightrag_jsonl.core.types import ModelTask
 from lightrag_jsonl.testing import ScriptedLLM
 from lightrag_jsonl.tools import evaluation
 from lightrag_jsonl.tools.evaluation import EvalQuestion, interval, read_questions, score

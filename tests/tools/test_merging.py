@@ -11,8 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lightrag_jsonl import ConfigError, Document, IndexOptions, LightRAG, NotFoundError
-from lightrag_jsonl.core.errors import SettingsError
+from lightrag_jsonl import (
+    ConfigError,
+    Document,
+    IndexOptions,
+    LightRAG,
+    NotFoundError,
+    SettingsError,
+)
 from lightrag_jsonl.core.types import Record
 from lightrag_jsonl.testing import HashEmbedder, Request, ScriptedLLM
 from lightrag_jsonl.text.strings import digest

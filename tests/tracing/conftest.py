@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from lightrag_jsonl.core.types import Chunk
+from lightrag_jsonl import Chunk, Trace
 from lightrag_jsonl.tracing.events import Event
-from lightrag_jsonl.tracing.trace import Sources, Trace, assemble_trace
+from lightrag_jsonl.tracing.trace import Sources, assemble_trace
 
 from .curie import ENGLISH, filled
 

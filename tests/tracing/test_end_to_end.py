@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lightrag_jsonl import AsyncLightRAG, LightRAG, QueryParam
-from lightrag_jsonl.core.errors import LLMError, NotFoundError
+from lightrag_jsonl import AsyncLightRAG, LightRAG, LLMError, NotFoundError, QueryParam
 from lightrag_jsonl.core.modes import MODES, Mode
 from lightrag_jsonl.testing import ScriptedLLM
 from lightrag_jsonl.tracing.events import AnswerChunk, Answered, End, Event, SelectionMade

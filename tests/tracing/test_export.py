@@ -7,11 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lightrag_jsonl import ConfigError, Trace
 from lightrag_jsonl.core.edges import Edge, SelectedEdge
-from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.tracing.export import export_trace
 from lightrag_jsonl.tracing.rdf import fact, literal, serialize, triple_term, triples_of
-from lightrag_jsonl.tracing.trace import Trace
 
 
 @pytest.mark.parametrize("format", ["nquads", "turtle", "trig"])

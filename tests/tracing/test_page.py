@@ -12,12 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lightrag_jsonl.core.answers import Citation, Keywords
+from lightrag_jsonl import Chunk, Citation, Keywords, Trace
 from lightrag_jsonl.core.edges import Edge, SelectedEdge
-from lightrag_jsonl.core.types import Chunk
 from lightrag_jsonl.tracing.events import PromptItem
 from lightrag_jsonl.tracing.page import render_page
-from lightrag_jsonl.tracing.trace import Sources, Trace, assemble_trace
+from lightrag_jsonl.tracing.trace import Sources, assemble_trace
 from tests.processes import installed_browser
 
 from .conftest import NOON, Events

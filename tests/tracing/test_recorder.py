@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from lightrag_jsonl import IndexOptions, LightRAG
-from lightrag_jsonl.core.errors import StorageError
+from lightrag_jsonl import IndexOptions, LightRAG, StorageError
 from lightrag_jsonl.storage.sqlite.database import SQLiteStore
 from lightrag_jsonl.tracing.events import AnswerChunk, Event
 from lightrag_jsonl.tracing.trace import assemble_trace, load_trace

@@ -7,9 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lightrag_jsonl import Document, LightRAG
-from lightrag_jsonl.core.answers import Keywords
-from lightrag_jsonl.core.usage import Usage
+from lightrag_jsonl import Document, Keywords, LightRAG, Trace, Usage
 from lightrag_jsonl.text.strings import sanitize
 from lightrag_jsonl.tracing.events import (
     Answered,
@@ -19,7 +17,7 @@ from lightrag_jsonl.tracing.events import (
     event_to_json,
 )
 from lightrag_jsonl.tracing.export import trace_triples
-from lightrag_jsonl.tracing.trace import Trace, assemble_trace
+from lightrag_jsonl.tracing.trace import assemble_trace
 
 from .conftest import NOON, Events
 from .curie import ENGLISH

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from lightrag_jsonl import LightRAG
-from lightrag_jsonl.core.errors import CorruptError, NotFoundError
+from lightrag_jsonl import CorruptError, LightRAG, NotFoundError, Trace
 from lightrag_jsonl.tracing.events import End
-from lightrag_jsonl.tracing.trace import Sources, Trace, assemble_trace, verify_trace
+from lightrag_jsonl.tracing.trace import Sources, assemble_trace, verify_trace
 
 from .conftest import NOON, Events
 from .curie import ENGLISH, filled

@@ -12,25 +12,23 @@ import numpy as np
 import numpy.typing as npt
 
 from lightrag_jsonl import (
+    LLM,
     AsyncLightRAG,
     Completion,
     Document,
+    Embedder,
     IndexOptions,
     LightRAG,
     Message,
     OpenAILLM,
     QueryParam,
-    Usage,
-)
-from lightrag_jsonl.core.protocols import (
-    LLM,
-    ConstrainedLLM,
-    Embedder,
     Reranker,
+    ResponseType,
     StreamingLLM,
     Tokenizer,
+    Usage,
 )
-from lightrag_jsonl.core.types import ResponseType
+from lightrag_jsonl.core.protocols import ConstrainedLLM
 from lightrag_jsonl.testing import EmbedderContract, RerankerContract, TokenizerContract
 
 RECORDS = """\

@@ -6,8 +6,15 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from lightrag_jsonl import Answer, ConfigError, Context, FunctionEmbedder, FunctionLLM, LightRAG
-from lightrag_jsonl.llm.reader import parse_jsonl
+from lightrag_jsonl import (
+    Answer,
+    ConfigError,
+    Context,
+    FunctionEmbedder,
+    FunctionLLM,
+    LightRAG,
+    parse_jsonl,
+)
 from lightrag_jsonl.testing import ScriptedLLM
 from lightrag_jsonl.tools.batch import BatchExport, BatchImport, export_batch, import_batch
 from lightrag_jsonl.tools.estimate import Estimate, estimate

@@ -13,9 +13,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from lightrag_jsonl import LightRAG
+from lightrag_jsonl import LightRAG, LockedError, StorageError, UnavailableError
 from lightrag_jsonl.core.address import as_address
-from lightrag_jsonl.core.errors import LockedError, StorageError, UnavailableError
 from lightrag_jsonl.storage.opening import open_store
 from lightrag_jsonl.storage.postgres import database
 from tests.storage.postgres.conftest import one_at_a_time

@@ -7,9 +7,8 @@ from urllib.parse import quote, unquote
 import psycopg
 import pytest
 
-from lightrag_jsonl import LightRAG
+from lightrag_jsonl import ConfigError, LightRAG, LockedError, StorageError, UnavailableError
 from lightrag_jsonl.core.address import DatabaseURL, as_address
-from lightrag_jsonl.core.errors import ConfigError, LockedError, StorageError, UnavailableError
 from lightrag_jsonl.storage.opening import open_store
 
 Url = Callable[[object], str]

@@ -11,8 +11,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from lightrag_jsonl import LightRAG
-from lightrag_jsonl.core.errors import StorageError
+from lightrag_jsonl import LightRAG, StorageError
 from lightrag_jsonl.storage.postgres import connection, database
 from tests.server.running import wait_for
 

@@ -16,12 +16,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lightrag_jsonl import LightRAG
+from lightrag_jsonl import ConfigError, LightRAG, QueryParam, StorageError
 from lightrag_jsonl.cli import main
 from lightrag_jsonl.core.address import as_address
-from lightrag_jsonl.core.errors import ConfigError, StorageError
 from lightrag_jsonl.core.modes import MODES
-from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.types import TraceSummary
 from lightrag_jsonl.storage.opening import has_index, open_store
 from lightrag_jsonl.storage.store import Store

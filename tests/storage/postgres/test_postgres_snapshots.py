@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from lightrag_jsonl.core.types import Document
+from lightrag_jsonl import Document
 from lightrag_jsonl.storage.postgres import database
 from lightrag_jsonl.storage.tables.base import only_column
 from lightrag_jsonl.testing import ScriptedLLM

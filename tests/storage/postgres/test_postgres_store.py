@@ -14,17 +14,17 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lightrag_jsonl import LightRAG
-from lightrag_jsonl.cli import main
-from lightrag_jsonl.core.address import as_address
-from lightrag_jsonl.core.errors import (
+from lightrag_jsonl import (
     ConfigError,
     CorruptError,
+    LightRAG,
     LightRAGError,
     LockedError,
     StorageError,
     VersionError,
 )
+from lightrag_jsonl.cli import main
+from lightrag_jsonl.core.address import as_address
 from lightrag_jsonl.storage.filters import Condition
 from lightrag_jsonl.storage.opening import has_index, open_store
 from lightrag_jsonl.storage.rows import EntityRow
