@@ -29,7 +29,6 @@ from lightrag_jsonl.storage.rows import (
     ChunkReport,
     EntityMentionRow,
     EntityRow,
-    Fingerprint,
     GraphRow,
     PendingDocument,
     RelationMentionRow,
@@ -40,6 +39,7 @@ from lightrag_jsonl.storage.rows import (
 from lightrag_jsonl.storage.store import Store
 from lightrag_jsonl.storage.views import StoreView
 from lightrag_jsonl.text.names import name_key
+from lightrag_jsonl.text.strings import fingerprint
 
 ROWS_CHECKED = 1_000  # rows of each kind
 TIME_TOLERANCE = 1e-5  # seconds
@@ -200,7 +200,7 @@ def _chunk_problems(view: StoreView, checked_chunks: Mapping[int, Chunk]) -> Ite
         for row, chunk in chunks.items():
             if row in checked_chunks and not _is_text_of(chunk, texts, document):
                 yield f"chunk {chunk.id} is not the text of its document"
-            if row in checked_chunks and fingerprints[row] != Fingerprint.of(chunk.text):
+            if row in checked_chunks and fingerprints[row] != fingerprint(chunk.text):
                 yield f"chunk {chunk.id} has not the fingerprint of its text"
         yield from _position_problems(view, document, chunks, reports)
 

@@ -22,7 +22,6 @@ from lightrag_jsonl.storage.filters import parse_where
 from lightrag_jsonl.storage.graph_index import PartialGraph
 from lightrag_jsonl.storage.rows import (
     EntityMentionRow,
-    Fingerprint,
     Names,
     RelationMentionRow,
     RowIds,
@@ -32,7 +31,7 @@ from lightrag_jsonl.storage.views import StoreView
 from lightrag_jsonl.text.dates import first_day, last_day, may_hold
 from lightrag_jsonl.text.names import name_key
 from lightrag_jsonl.text.patterns import pattern_of
-from lightrag_jsonl.text.strings import UNSEEN
+from lightrag_jsonl.text.strings import UNSEEN, fingerprint
 
 _BETWEEN_CLAUSES = pattern_of("[ ,，;；、]*")
 AnyView = TypeVar("AnyView", bound=StoreView)
@@ -149,13 +148,13 @@ class HeldView:
         chunks = self._view.chunks(rows, ids=ids, documents=documents)
         return {row: self._as_of(row, chunk) for row, chunk in chunks.items()}
 
-    def fingerprints(self, rows: RowIds = None) -> dict[int, Fingerprint]:
+    def fingerprints(self, rows: RowIds = None) -> dict[int, str]:
         """The fingerprints as in `DocumentReads.fingerprints`, of the texts that hold."""
         stored = self._view.fingerprints(rows)
         texts = self._view.chunks(stored)
         valid_chunks = self.chunks(stored)
         changed = {row: chunk for row, chunk in valid_chunks.items() if chunk is not texts[row]}
-        return stored | {row: Fingerprint.of(chunk.text) for row, chunk in changed.items()}
+        return stored | {row: fingerprint(chunk.text) for row, chunk in changed.items()}
 
     def entity_mentions(
         self, *, chunks: RowIds = None, entities: RowIds = None, deleted: bool = False

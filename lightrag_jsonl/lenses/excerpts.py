@@ -10,10 +10,10 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from lightrag_jsonl.core.types import Chunk, Excerpt
+from lightrag_jsonl.lenses.front_matter import is_label
 from lightrag_jsonl.retrieval.hits import column
 from lightrag_jsonl.storage.graph_index import distinct_rows, is_among
 from lightrag_jsonl.storage.vector_index import Floats, Ids
-from lightrag_jsonl.text.front_matter import is_label
 from lightrag_jsonl.text.markup import LINK_TARGET, without_markup
 from lightrag_jsonl.text.patterns import pattern_of
 from lightrag_jsonl.text.sentences import TABLE_ROW, sentence_spans

@@ -20,6 +20,7 @@ from lightrag_jsonl.lenses.excerpts import (
     different_sentences,
     sentences_of,
 )
+from lightrag_jsonl.lenses.front_matter import is_front_matter
 from lightrag_jsonl.lenses.reports import cited_chunk_ids, with_reports
 from lightrag_jsonl.retrieval.context import REDUCED, context_mark
 from lightrag_jsonl.retrieval.context_writer import ContextWriter, listed_name
@@ -121,7 +122,7 @@ def _spread_chunks(task: SearchTask, cited_ids: Collection[str]) -> dict[int, Ch
     chunks_by_row = {
         row: stored_chunks[row] for row in ordered.tolist() if stored_chunks[row].text.strip()
     }
-    return _without_front_matter(task, chunks_by_row, cited_rows)
+    return _without_front_matter(chunks_by_row, cited_rows)
 
 
 def _reading_order(task: SearchTask) -> Ids:
@@ -155,10 +156,9 @@ def chunk_weights(chunks: Sequence[Chunk]) -> list[float]:
 
 
 def _without_front_matter(
-    task: SearchTask, chunks_by_row: Mapping[int, Chunk], cited_rows: Collection[int]
+    chunks_by_row: Mapping[int, Chunk], cited_rows: Collection[int]
 ) -> dict[int, Chunk]:
-    fingerprints = task.snapshot.fingerprints(chunks_by_row)
-    front_rows = {row for row in chunks_by_row if fingerprints[row].is_front_matter}
+    front_rows = {row for row, chunk in chunks_by_row.items() if is_front_matter(chunk.text)}
     front_rows -= set(cited_rows)
     if len(front_rows) > MOST_FRONT_MATTER * len(chunks_by_row):
         return dict(chunks_by_row)

@@ -20,7 +20,7 @@ from lightrag_jsonl.retrieval.context_writer import readable_description
 from lightrag_jsonl.retrieval.task import SearchResult
 from lightrag_jsonl.storage.status import with_documents
 from lightrag_jsonl.storage.views import StoreView
-from lightrag_jsonl.text.strings import clipped, folded_passage
+from lightrag_jsonl.text.strings import clipped, fingerprint
 
 # characters of a description that the model chooses by; keeps prompts short
 DESCRIPTION_LENGTH = 160
@@ -151,11 +151,11 @@ def _load_chunks(view: StoreView, ids: Sequence[str], present: Sequence[Chunk]) 
     present_ids = {chunk.id for chunk in present}
     missing_ids = [id for id in ids if id not in present_ids]
     chunks_by_id = {chunk.id: chunk for chunk in view.chunks(ids=missing_ids).values()}
-    texts = {folded_passage(chunk.text) for chunk in present}
+    texts = {fingerprint(chunk.text) for chunk in present}
     missing: dict[str, Chunk] = {}
     for id in missing_ids:
         if id in chunks_by_id:
-            missing.setdefault(folded_passage(chunks_by_id[id].text), chunks_by_id[id])
+            missing.setdefault(fingerprint(chunks_by_id[id].text), chunks_by_id[id])
     return [chunk for text, chunk in missing.items() if text not in texts]
 
 

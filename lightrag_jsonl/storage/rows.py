@@ -15,9 +15,8 @@ from lightrag_jsonl.core import types as t
 from lightrag_jsonl.core.languages import STATING_NOTHING
 from lightrag_jsonl.core.pictures import SeenPicture
 from lightrag_jsonl.text.dates import first_day, iso_date
-from lightrag_jsonl.text.front_matter import is_front_matter
 from lightrag_jsonl.text.names import name_key
-from lightrag_jsonl.text.strings import digest, folded_passage
+from lightrag_jsonl.text.strings import digest
 
 RowIds: TypeAlias = Collection[int] | None  # None: of all rows
 Names: TypeAlias = Collection[str] | None  # ids or keys; None: all
@@ -96,21 +95,6 @@ class StoredDocument(Struct, frozen=True):
     created_at: float
     seen_pictures: tuple[SeenPicture, ...] = ()
     index: str = ""
-
-
-class Fingerprint(NamedTuple):
-    """Whether a passage is front matter, and a digest of its folded text, which its copies share."""
-
-    is_front_matter: bool
-    text_digest: str
-
-    @classmethod
-    def of(cls, text: str) -> "Fingerprint":
-        """The fingerprint of a text; a change of its rules needs a new `FORMAT` of the storage."""
-        return cls(
-            is_front_matter=is_front_matter(text),
-            text_digest=digest(folded_passage(text)),
-        )
 
 
 class StoredChunk(NamedTuple):

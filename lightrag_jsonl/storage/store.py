@@ -34,7 +34,7 @@ Result = TypeVar("Result")
 Found = TypeVar("Found")
 View = TypeVar("View", bound=StoreView)
 
-FORMAT = 19  # of the tables; an index of another format is not opened
+FORMAT = 20  # of the tables; an index of another format is not opened
 MEMORY_FILES = "memory_files"  # the setting that names the files which processes map
 MARK_SECRET = "mark_secret"  # a setting
 OWN_SETTINGS = {"format", MARK_SECRET, MEMORY_FILES}  # that each index makes by itself

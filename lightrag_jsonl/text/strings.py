@@ -88,9 +88,11 @@ def on_one_line(text: str) -> str:
     return text if text.isprintable() else " ".join(text.split())
 
 
-def folded_passage(text: str) -> str:
-    """A text as passages are compared: without differences of white space and of case."""
-    return " ".join(text.casefold().split())
+def fingerprint(text: str) -> str:
+    """A digest of the text of a passage, whatever the white space and the case, which its copies share; it is
+    stored, so other rules need a new `FORMAT` of the storage.
+    """
+    return digest(" ".join(text.casefold().split()))
 
 
 def words(listed: str) -> frozenset[str]:

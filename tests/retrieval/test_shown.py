@@ -192,18 +192,23 @@ not liable for damages. By law or agreement, other permissions may apply. Tradem
 
 
 @pytest.mark.parametrize("mode", ["naive", "mix"])
-async def test_front_matter_comes_last(tmp_path: Path, pipelines: Pipelines, mode: str) -> None:
-    """Unless the question asks for it, or for something that stands nowhere else."""
-    lines = ["The miller had a daughter.", "A tale of the winter flood.", "The miller kept bees."]
+async def test_a_clause_is_found_as_any_passage(
+    tmp_path: Path, pipelines: Pipelines, mode: str
+) -> None:
+    """A licence or a contract is what some people ask about; others have the words of their question elsewhere."""
+    lines = [
+        "The miller had a daughter.",
+        "The authors met, and spoke of the damages of the flood.",
+        "The miller is liable to forget.",
+    ]
     fill(tmp_path, [(Document("", id="tale", pages=(LICENCE, *lines)), [])])
 
-    async def places(question: str) -> list[int]:
+    async def best_pages(question: str) -> list[int]:
         context = await pipelines(tmp_path).retrieve(question, QueryParam(mode=mode))
-        return [chunk.page for chunk in context.chunks]
+        return [chunk.page for chunk in context.chunks[:2]]
 
-    assert (await places("What is the tale of the miller?"))[-1] == 1
-    assert (await places("May I distribute a copy of the tale?"))[0] == 1
-    assert (await places("What has the tale to do with Hollow Oak?"))[0] == 1
+    assert 1 in await best_pages("Are the authors liable for damages?")
+    assert (await best_pages("Who was the daughter of the miller?"))[0] == 2
 
 
 def two_claims(request: Request) -> str:

@@ -1,4 +1,4 @@
-"""What is stored keeps the form of format 19, whatever it is called in memory."""
+"""What is stored keeps the form of format 20, whatever it is called in memory."""
 
 import contextlib
 import json

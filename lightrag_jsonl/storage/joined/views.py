@@ -34,7 +34,6 @@ from lightrag_jsonl.storage.rows import (
     DocumentLabel,
     EntityMentionRow,
     EntityRow,
-    Fingerprint,
     Names,
     Override,
     PendingDocument,
@@ -185,7 +184,7 @@ class JoinedView(StoreView):
                 chunks[row] = part.chunk(chunk)
         return chunks
 
-    def fingerprints(self, rows: RowIds = None) -> dict[int, Fingerprint]:
+    def fingerprints(self, rows: RowIds = None) -> dict[int, str]:
         return self._by_chunk(rows, lambda part, own_rows: part.view.fingerprints(own_rows))
 
     def chunk_names(self, rows: RowIds = None) -> dict[int, str]:

@@ -25,7 +25,6 @@ from lightrag_jsonl.storage.rows import (
     ChunkReport,
     Counts,
     DocumentLabel,
-    Fingerprint,
     Names,
     PendingDocument,
     RowIds,
@@ -43,6 +42,7 @@ from lightrag_jsonl.storage.tables.base import (
 from lightrag_jsonl.storage.tables.dialect import Dialect
 from lightrag_jsonl.storage.tables.kept_rows import CHUNK_TABLES, KeepingTables
 from lightrag_jsonl.text.dates import iso_date
+from lightrag_jsonl.text.strings import fingerprint
 
 CHUNKS = "documents d JOIN chunks c ON c.document = d.id"
 TEXT_ORDER = "d.id, c.position"
@@ -196,16 +196,9 @@ class DocumentReads(Tables):
             cursor = self._select(CHUNK, CHUNKS, "c.name", ids, order=TEXT_ORDER)
         return {row.id: _chunk(row) for row in by_name(cursor)}
 
-    def fingerprints(self, rows: RowIds = None) -> dict[int, Fingerprint]:
-        """What was noted of the texts of chunks when they were stored, by row id, all or some."""
-        columns = "id, front_matter, text_digest"
-        return {
-            row.id: Fingerprint(
-                is_front_matter=bool(row.front_matter),
-                text_digest=row.text_digest,
-            )
-            for row in by_name(self._select(columns, "chunks", "id", rows))
-        }
+    def fingerprints(self, rows: RowIds = None) -> dict[int, str]:
+        """The fingerprints of chunks by row id, all or some."""
+        return dict(self._select("id, fingerprint", "chunks", "id", rows))
 
     def chunk_names(self, rows: RowIds = None) -> dict[int, str]:
         """The public ids of chunks by row id, all or some, in the order of time and text: documents
@@ -505,7 +498,6 @@ def _summed_report(row: Any) -> ExtractionReport:
 def _chunk_columns(stored: StoredChunk) -> dict[str, object]:
     chunk = stored.chunk
     extraction = stored.extraction
-    fingerprint = Fingerprint.of(chunk.text)
     return {
         "id": stored.row,
         "name": chunk.id,
@@ -515,8 +507,7 @@ def _chunk_columns(stored: StoredChunk) -> dict[str, object]:
         "start": chunk.start,
         "stop": chunk.end,
         "tokens": chunk.tokens,
-        "front_matter": fingerprint.is_front_matter,
-        "text_digest": fingerprint.text_digest,
+        "fingerprint": fingerprint(chunk.text),
         "created_at": stored.created_at,
         "state": extraction.state,
         "error": extraction.error,

@@ -62,8 +62,7 @@ CREATE TABLE chunks (
     start INTEGER NOT NULL CHECK (start >= 0),
     stop INTEGER NOT NULL CHECK (stop >= start),
     tokens INTEGER NOT NULL CHECK (tokens >= 0),
-    front_matter INTEGER NOT NULL CHECK (front_matter IN (0, 1)), -- this and the digests: the passage's fingerprint
-    text_digest TEXT NOT NULL,
+    fingerprint TEXT NOT NULL, -- of the text: its copies have the same
     created_at REAL NOT NULL,
     state TEXT NOT NULL CHECK (state IN ('ok', 'empty', 'partial', 'failed')),
     error TEXT NOT NULL,

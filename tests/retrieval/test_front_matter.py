@@ -2,7 +2,7 @@
 
 import pytest
 
-from lightrag_jsonl.text.front_matter import asks_for_front_matter, is_front_matter, is_label
+from lightrag_jsonl.lenses.front_matter import is_front_matter, is_label
 
 LICENCE = """You may copy and distribute this work, modified or not, under the terms of this licence,
 provided that each copy keeps the copyright notice. The work comes without any warranty; the authors
@@ -100,18 +100,6 @@ def test_front_matter_on_the_margin_of_a_text_does_not_hide_the_text(text: str) 
     """A passage counts by what most of it is."""
     story = "The miller went down to the river and saw that the ice had gone. " * 40
     assert not is_front_matter(f"{text}\n\n{story}")
-
-
-def test_questions_may_ask_for_front_matter() -> None:
-    """By its names, in both languages."""
-    for question in (
-        "Who holds the copyright?",
-        "Which edition is this?",
-        "这本书的出版社是哪家？",
-    ):
-        assert asks_for_front_matter(question)
-    for question in ("Who knew the miller?", "谁在渡口等他？", "１２ 😀"):
-        assert not asks_for_front_matter(question)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from lightrag_jsonl.text.names import nfkc_casefold
 from lightrag_jsonl.text.patterns import pattern_of
 from lightrag_jsonl.text.strings import words
 
-# Shares and bounds by reason; tests/text/test_front_matter.py holds texts on both sides. The first two
+# Shares and bounds by reason; tests/retrieval/test_front_matter.py holds texts on both sides. The first two
 # are of words: a contract has fewer about copies and rights, a biography fewer about editions.
 LICENCE_SHARE = 0.05
 IMPRINT_SHARE = 0.08
@@ -74,12 +74,6 @@ _MAKING_WORDS = (
 )
 _MAKING = _WordTable.of(*_MAKING_WORDS)
 _MAKING_WORD = _word_pattern(*_MAKING_WORDS)
-_ASKED = _word_pattern(
-    """copyright copyrights copyrighted license licensed licensing licence licences licenced isbn imprint
-    publisher publishers published publication edition editions transcriber proofread contents
-    trademark warranty disclaimer distribute redistribute ebook""",
-    "许可 许可证 版权 著作权 授权 转载 免责 声明 出版社 出版 版次 印次 书号 目录 编辑 译者 校对 定价 商标",
-)
 _FOLDED_WORD = pattern_of(r"\w+")
 _COUNTED_WORD = pattern_of(rf"[{CJK}]{{2}}|[^\W_{CJK}]+")
 _ENTRY = pattern_of(r"(?:^|\D[\s.…·_-])(?P<page>\d{1,4})$")
@@ -139,11 +133,6 @@ def _ends_in_a_page(line: str) -> bool:
         or (before[-3:].isspace() and len(before) >= 3)
         or before.rstrip().endswith(("...", "…"))
     )
-
-
-def asks_for_front_matter(question: str) -> bool:
-    """Whether a question names a licence, an imprint or a list of contents."""
-    return _ASKED.search(nfkc_casefold(question)) is not None
 
 
 def _is_licence(folded: str, words_of_text: Sequence[str]) -> bool:
