@@ -165,9 +165,7 @@ class AnswerWriter(Struct, frozen=True, kw_only=True):
             "response_type": form,
             "user_prompt": param.user_prompt,
         }
-        is_overview = bool(context.excerpts or context.communities)
-        prompt = MODES["overview"].prompt if is_overview else mode.prompt
-        return prompts.render(prompt, variables)
+        return prompts.render(mode.prompt, variables)
 
 
 class _Beginning(Struct):
