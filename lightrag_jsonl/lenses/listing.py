@@ -22,7 +22,7 @@ from lightrag_jsonl.retrieval.filtering import (
 )
 from lightrag_jsonl.retrieval.hits import column
 from lightrag_jsonl.retrieval.lens import Lens, Section
-from lightrag_jsonl.retrieval.question_names import question_names
+from lightrag_jsonl.retrieval.question_names import entities_called, question_names
 from lightrag_jsonl.retrieval.task import SearchResult, SearchTask
 from lightrag_jsonl.storage.graph_index import distinct_rows
 from lightrag_jsonl.storage.status import reads_when_asked, titles
@@ -180,8 +180,8 @@ def _requested_words(task: SearchTask, question: str, request: ListRequest) -> L
     entity: int | None = None
     if request.of:
         key = name_key(request.of)
-        entity = task.snapshot.entity_ids([key]).get(key)
-        if entity is None or not task.inside("entity", column([entity])).all():
+        entity = entities_called(task, [key]).get(key)
+        if entity is None:
             return None
     text = f"{request.items}\n{request.relation}"
     list_words = (*listed_words(text), *listed_characters(text))

@@ -203,6 +203,26 @@ async def test_the_users_extractor_may_ask_for_a_list(tmp_path: Path) -> None:
     assert {item.name for item in listing.items} == {"Ada Orne", "Odo Lind"}
 
 
+async def test_a_list_is_asked_for_by_another_name(tmp_path: Path) -> None:
+    """By an alias, also where a hidden document has an entity of that name."""
+
+    class Lists:
+        async def keywords(self, question: str, history: object) -> Keywords:
+            return Keywords(low_level=("Rook",), listed=ListRequest(items="products", of="Rook"))
+
+    firm = entity("Rook Brothers", kind="company", aliases=["Rook"])
+    records = [firm, entity("Ladder 🪜", kind="product"), relation("Rook Brothers", "Ladder 🪜")]
+    async with index(tmp_path, keyword_extractor=Lists()) as rag:
+        text = "Rook Brothers, called Rook, make the Ladder 🪜."
+        await rag.insert_records(Document(text, id="firm"), records)
+        whole = (await rag.retrieve("Rook?")).listing
+        await rag.insert_records(Document("A Rook flew.", id="bird"), [entity("Rook", kind="bird")])
+        filtered = (await rag.retrieve("Rook?", where={"id": "firm"})).listing
+    for listing in (whole, filtered):
+        assert listing is not None
+        assert [item.name for item in listing.items] == ["Ladder 🪜"]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [5, 50, 500])
 async def test_long_lists_are_complete(tmp_path: Path, count: int) -> None:
