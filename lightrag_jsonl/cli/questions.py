@@ -3,7 +3,7 @@
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, fields
 from typing import Final
 
@@ -182,7 +182,10 @@ def retrieve_command(
 ) -> CommandOutput:
     """Show what is retrieved for a QUESTION, best first."""
     context = rag.retrieve(question, param)
-    display = context.prompt if prompt else _context_tables(context)
+    nothing = "no results"
+    if context.empty and context.dropped == Dropped():
+        nothing = rag.run(lambda loop_rag: loop_rag.engine.retrieval.writer.no_answer(param))
+    display = context.prompt if prompt else _context_tables(context, nothing)
     return CommandOutput(context, display, notes=list(_answer_notes(rag, context, param)))
 
 
@@ -222,23 +225,10 @@ def _answer_notes(
         yield "note: the model selected none of the relations; only directly matched passages were used"
     if context.empty and context.dropped != Dropped():
         yield f"note: the results exceed {param.max_total_tokens:,} tokens"
-    elif context.empty and param.where:
-        unused = _unused_keys(rag, param.where)
-        yield f"note: only documents that match --where were searched{unused}"
 
 
-def _unused_keys(rag: LightRAG, where: Mapping[str, object]) -> str:
-    """The keys of a filter missing from all documents, with the documents' keys."""
-    keys = set(TEXT_FIELDS)
-    for document in rag.documents():
-        keys.update(document.metadata)
-    unused = where.keys() - keys
-    if not unused:
-        return ""
-    return f"; no document has {', '.join(sorted(unused))}, but: {', '.join(sorted(keys))}"
-
-
-def _context_tables(context: Context) -> str:
+def _context_tables(context: Context, nothing: str) -> str:
+    """What was found as tables; the words for nothing if that is so."""
     chunks: list[dict[str, object]] = []
     for chunk in context.chunks:
         title = context.documents.get(chunk.document_id)
@@ -250,7 +240,7 @@ def _context_tables(context: Context) -> str:
     }
     parts = [f"{name}\n{rows}\n" for name, rows in tables.items() if rows]
     if not parts:
-        parts.append("no results")
+        parts.append(f"{nothing}\n")
     size = {"tokens": context.tokens, "over budget": asdict(context.dropped)}
     parts.append(in_words(size))
     return "\n".join(parts)

@@ -117,6 +117,8 @@ class FixedWords(Struct, frozen=True, kw_only=True):
     no_words: str
     nothing_found: str
     nothing_with: str
+    filtered_nothing_found: str
+    filtered_nothing_with: str
     conflicts: str
     conflict: str
     as_of: str
@@ -174,6 +176,8 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         no_words="The model gave no answer in words.",
         nothing_found="No sentence with these words was found in the sources.",
         nothing_with="No sentence with “{}” was found in the sources.",
+        filtered_nothing_found="No sentence with these words was found in the documents that pass the filter.",
+        filtered_nothing_with="No sentence with “{}” was found in the documents that pass the filter.",
         conflicts="Contradictions",
         conflict="The sources differ on {}: {} / {}",
         as_of="As of {}: what did not hold then is left out, as far as the graph knows.",
@@ -229,6 +233,8 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         no_words="模型没有写出答案。",
         nothing_found="资料中没有找到含有这些词的句子。",
         nothing_with="资料中没有找到含有“{}”的句子。",
+        filtered_nothing_found="符合过滤条件的文档中没有找到含有这些词的句子。",
+        filtered_nothing_with="符合过滤条件的文档中没有找到含有“{}”的句子。",
         conflicts="矛盾之处",
         conflict="关于“{}”，各来源说法不一：{} / {}",
         as_of="截至 {} 的情况：据图谱所知，当时不成立的内容已略去。",

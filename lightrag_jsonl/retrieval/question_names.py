@@ -103,8 +103,7 @@ def entities_called(task: SearchTask, keys: Collection[str]) -> dict[str, int]:
     the best connected. An entity that the filter hides takes no name away from others.
     """
     rows_by_alias: dict[str, list[int]] = defaultdict(list)
-    claims = task.snapshot.alias_claims(keys=keys)
-    for row, key in _visible_claims(task, claims):
+    for row, key in _visible_claims(task, task.snapshot.alias_claims(keys=keys)):
         rows_by_alias[key].append(row)
     degrees = task.snapshot.graph.degrees
     called = {key: rows[degrees(column(rows)).argmax()] for key, rows in rows_by_alias.items()}

@@ -16,7 +16,7 @@ from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.options import checked_date
 from lightrag_jsonl.core.types import Json
 from lightrag_jsonl.text.dates import first_day, iso_date, last_day
-from lightrag_jsonl.text.strings import sanitize
+from lightrag_jsonl.text.strings import cut, sanitize
 
 CONTENT_KEYWORDS = "content_keywords"
 # The document's own fields, and their columns.
@@ -38,6 +38,7 @@ _COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
     "ends with": str.endswith,
 }
 MOST_CONDITIONS = 100  # each looks at all documents
+LONGEST_FILTER = 200  # characters, in words
 
 Value: TypeAlias = str | int | float | None
 
@@ -79,6 +80,17 @@ def parse_where(where: Mapping[str, Json]) -> tuple[Condition, ...]:
             "of one field, give a list"
         )
     return tuple(conditions)
+
+
+def filter_words(where: Mapping[str, Json]) -> str:
+    """A filter as people read it: author = Ann | 本, date >= 2024; a very long one in part."""
+    texts: list[str] = []
+    for condition in parse_where(where):
+        values = dict.fromkeys(
+            ["null" if value is None else str(value) for value in condition.values]
+        )
+        texts.append(f"{condition.field} {condition.comparator} {' | '.join(values)}")
+    return cut(", ".join(texts), LONGEST_FILTER)
 
 
 def meeting_rows(condition: Condition, values: Mapping[int, object]) -> set[int]:

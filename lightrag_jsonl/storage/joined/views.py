@@ -254,6 +254,9 @@ class JoinedView(StoreView):
     def matching_chunks(self, conditions: Sequence[Condition]) -> list[int]:
         return self._rows("chunk", lambda part: part.view.matching_chunks(conditions))
 
+    def metadata_fields(self) -> set[str]:
+        return {field for view in self._views for field in view.metadata_fields()}
+
     def chunk_documents(self, rows: RowIds = None) -> dict[int, tuple[int, str]]:
         return self._by_chunk(
             rows,
