@@ -5,6 +5,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, fields
+from pathlib import Path
 from typing import Final
 
 import click
@@ -33,6 +34,7 @@ from lightrag_jsonl.cli.output import (
 )
 from lightrag_jsonl.core.answers import Dropped, answer_lines, with_invented_marked
 from lightrag_jsonl.core.types import Json, ModelTask
+from lightrag_jsonl.indexing.loading import path_id
 from lightrag_jsonl.storage.status import reads_when_asked
 from lightrag_jsonl.text.strings import counted
 from lightrag_jsonl.tracing import events
@@ -58,7 +60,9 @@ QUERY_FIELDS: Final = tuple(field.name for field in fields(QueryParam))
 def _where(
     context: click.Context, parameter: click.Parameter, value: tuple[str, ...]
 ) -> dict[str, dict[str, list[Json]]]:
-    """The conditions in the form of `QueryParam.where`; repeated conditions on a key add values."""
+    """The conditions in the form of `QueryParam.where`; repeated conditions on a key add values, and so does the
+    id of a file for its path, as in `full_ids`.
+    """
     where: dict[str, dict[str, list[Json]]] = {}
     for condition in value:
         match = CONDITION.fullmatch(condition)
@@ -69,6 +73,8 @@ def _where(
         operator = FILTER_OPERATORS[match["sign"]]
         values = where.setdefault(key, {}).setdefault(operator, [])
         values.append(text)
+        if key == "id" and operator in ("$in", "$nin"):
+            values.append(path_id(Path(text)))
         is_plain = PLAIN_VALUE.fullmatch(text)
         if is_plain and key not in TEXT_FIELDS:  # "2024" may be a number or a text
             values.append(json.loads(text))
