@@ -79,12 +79,15 @@ class FixedWords(Struct, frozen=True, kw_only=True):
     communities: str
     listing: str
     listing_of_documents: str
+    listing_of_some_documents: str
     listing_unread: str
     lists_need_records: str
     listed_documents: str
     listed_type: str
     listed_relations: str
     listed_related: str
+    listed_filtered: str
+    listed_as_of: str
     not_listed: str
     excerpts: str
     first_line: str
@@ -137,6 +140,7 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         communities="Communities (entities that belong together, and their passages)",
         listing="List from the graph ({}), {} as far as the graph knows",
         listing_of_documents="Documents, {} in all",
+        listing_of_some_documents="Documents ({}), {} in all",
         listing_unread="; passages without records, which may hold more: {}",
         lists_need_records="Whether this is all is not known: complete lists and numbers need the records of a model "
         "(or `insert_records`), and this graph was read by rules.",
@@ -144,6 +148,8 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         listed_type="type {}",
         listed_relations="{} of {}",
         listed_related="related to {}",
+        listed_filtered="under the filter",
+        listed_as_of="as of {}",
         not_listed="… and {} more",
         excerpts="Excerpts of passages, in the order of the text",
         first_line="Mark of this context: ",
@@ -195,12 +201,15 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         communities="社区（关系紧密的实体，及其原文）",
         listing="图谱列表（{}），据图谱所知共 {} 项",
         listing_of_documents="全部文档，共 {} 篇",
+        listing_of_some_documents="文档（{}），共 {} 篇",
         listing_unread="；另有 {} 个段落没有记录，可能有遗漏",
         lists_need_records="以上未必是全部：完整列表和数目需要由模型（或 `insert_records`）提供的记录，而本图谱仅由规则抽取。",
         listed_documents="文档",
         listed_type="类型：{}",
         listed_relations="{1}的关系：{0}",
         listed_related="与{}有关",
+        listed_filtered="在过滤条件范围内",
+        listed_as_of="截至 {}",
         not_listed="……另有 {} 项",
         excerpts="原文摘录（按原文顺序）",
         first_line="本资料的标记：",

@@ -44,7 +44,10 @@ async def test_agents_read_what_is_listed(kb: Path) -> None:
         rag.insert(Document(f"The log lies in {id}.", id=id))
     with serving(kb) as server:
         async with Client(f"{server.url}/mcp/kb") as client:
-            for tool, arguments in (("documents", {"find": "log.md"}), ("source", {"document_id": id})):
+            for tool, arguments in (
+                ("documents", {"find": "log.md"}),
+                ("source", {"document_id": id}),
+            ):
                 (content,) = (await client.call_tool(tool, arguments)).content
                 assert content.type == "text" and id in content.text
 
