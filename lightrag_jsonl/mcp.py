@@ -25,7 +25,7 @@ from mcp.types import (
 from pydantic import Field, ValidationError
 
 import lightrag_jsonl
-from lightrag_jsonl.core.answers import Community, Dropped
+from lightrag_jsonl.core.answers import Community
 from lightrag_jsonl.core.errors import LightRAGError
 from lightrag_jsonl.core.index_reports import DocumentStatus
 from lightrag_jsonl.core.languages import known_language
@@ -243,10 +243,8 @@ class Tools:
         """
         param = QueryParam(mode=mode, max_total_tokens=max_tokens, as_of=as_of or None)
         context = await self._rag.retrieve(question, param)
-        if context.empty and context.dropped == Dropped():
-            return await self._rag.engine.retrieval.writer.no_answer(param)
         if context.empty:
-            return self._notes["nothing"]
+            return await self._rag.engine.retrieval.writer.no_answer(context, param)
         lines = [context.prompt.rstrip()]
         document_ids = dict.fromkeys(chunk.document_id for chunk in context.chunks)
         if document_ids:

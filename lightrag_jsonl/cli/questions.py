@@ -32,7 +32,7 @@ from lightrag_jsonl.cli.output import (
     terminal_columns,
     wrapped,
 )
-from lightrag_jsonl.core.answers import Dropped, answer_lines, with_invented_marked
+from lightrag_jsonl.core.answers import answer_lines, with_invented_marked
 from lightrag_jsonl.core.types import Json, ModelTask
 from lightrag_jsonl.indexing.loading import path_id
 from lightrag_jsonl.storage.status import reads_when_asked
@@ -174,7 +174,7 @@ def query_command(rag: LightRAG, question: str, param: QueryParam, explain: bool
         answer = pieces.answer
     sources = [wrapped(line, indent=SOURCE_INDENT) for line in answer_lines(answer)]
     display = "\n".join(["", "", *sources]) if sources else b"\n"
-    notes = list(_answer_notes(rag, answer.context, param, answer))
+    notes = list(_answer_notes(rag, answer.context, answer))
     return CommandOutput(answer, display, notes=notes)
 
 
@@ -188,11 +188,13 @@ def retrieve_command(
 ) -> CommandOutput:
     """Show what is retrieved for a QUESTION, best first."""
     context = rag.retrieve(question, param)
-    nothing = "no results"
-    if context.empty and context.dropped == Dropped():
-        nothing = rag.run(lambda loop_rag: loop_rag.engine.retrieval.writer.no_answer(param))
+    nothing = ""
+    if context.empty:
+        nothing = rag.run(
+            lambda loop_rag: loop_rag.engine.retrieval.writer.no_answer(context, param)
+        )
     display = context.prompt if prompt else _context_tables(context, nothing)
-    return CommandOutput(context, display, notes=list(_answer_notes(rag, context, param)))
+    return CommandOutput(context, display, notes=list(_answer_notes(rag, context)))
 
 
 def _reading_printer() -> Callable[[events.Event], None]:
@@ -207,10 +209,8 @@ def _reading_printer() -> Callable[[events.Event], None]:
     return print_event
 
 
-def _answer_notes(
-    rag: LightRAG, context: Context, param: QueryParam, answer: Answer | None = None
-) -> Iterator[str]:
-    """Hidden faults of an answer or a context, and reasons for an empty answer."""
+def _answer_notes(rag: LightRAG, context: Context, answer: Answer | None = None) -> Iterator[str]:
+    """Hidden faults of an answer or a context, and what it cost."""
     if answer is not None and answer.truncated:
         yield (
             "note: the answer is incomplete: the model reached its token limit, or a content filter "
@@ -229,8 +229,6 @@ def _answer_notes(
         yield f"used: {priced_words(rag, answer.usage, QUESTION_TASKS)}"
     if context.none_selected:
         yield "note: the model selected none of the relations; only directly matched passages were used"
-    if context.empty and context.dropped != Dropped():
-        yield f"note: the results exceed {param.max_total_tokens:,} tokens"
 
 
 def _context_tables(context: Context, nothing: str) -> str:

@@ -118,6 +118,7 @@ class FixedWords(Struct, frozen=True, kw_only=True):
     unread: str
     unread_whole: str
     no_words: str
+    over_budget: str
     nothing_found: str
     nothing_with: str
     filtered_nothing_found: str
@@ -180,6 +181,7 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         unread="(!) Not all passages found could be read for this question: {}",
         unread_whole="none are for a question about the whole, and a model has read {} of all {}.",
         no_words="The model gave no answer in words.",
+        over_budget="Nothing of what was found fits into {} tokens.",
         nothing_found="No sentence with these words was found in the sources.",
         nothing_with="No sentence with “{}” was found in the sources.",
         filtered_nothing_found="No sentence with these words was found in the documents that pass the filter.",
@@ -240,6 +242,7 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         unread="（!）检索到的段落未能全部读取：{}",
         unread_whole="关于整体的问题不触发阅读，模型已读全部 {1} 个段落中的 {0} 个。",
         no_words="模型没有写出答案。",
+        over_budget="检索到的内容都放不进 {} 个 token 的预算。",
         nothing_found="资料中没有找到含有这些词的句子。",
         nothing_with="资料中没有找到含有“{}”的句子。",
         filtered_nothing_found="符合过滤条件的文档中没有找到含有这些词的句子。",

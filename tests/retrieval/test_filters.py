@@ -127,6 +127,24 @@ async def test_a_name_without_a_sentence_was_looked_for_in_what_passes(
     assert not answer.uncited and answer.context.where == {"id": "lamp"}
 
 
+@pytest.mark.parametrize(
+    ("language", "told"),
+    [
+        ("en", "Nothing of what was found fits into 5 tokens."),
+        ("zh", "检索到的内容都放不进 5 个 token 的预算。"),
+    ],
+)
+async def test_what_the_budget_does_not_hold_was_found(
+    tmp_path: Path, language: str, told: str
+) -> None:
+    """The answer does not say that nothing was found, with a filter or without."""
+    async with index(tmp_path, language=language) as rag:
+        await rag.insert(Document("Ilse keeps the lighthouse 灯塔 🕯 of Skarn.", id="lamp"))
+        for where in ({}, {"id": "lamp"}):
+            question = "Who keeps the lighthouse 灯塔?"
+            assert (await rag.query(question, where=where, max_total_tokens=5)).text == told
+
+
 async def test_a_filter_that_makes_no_sense_is_an_error_whatever_is_asked(tmp_path: Path) -> None:
     """Also if small talk looks for nothing; the error names the forms of dates."""
     async with index(tmp_path) as rag:
