@@ -3,18 +3,26 @@ or mounted as ASGI.
 """
 
 import functools
+import json
 import tomllib
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ParamSpec
+from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
 
-from mcp.server.mcpserver import MCPServer
+from mcp import MCPError
+from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
 from mcp.server.mcpserver.resources import ResourceSecurity
 from mcp.server.transport_security import TransportSecuritySettings
-from mcp.types import ToolAnnotations
-from pydantic import Field
+from mcp.types import (
+    INVALID_PARAMS,
+    CallToolResult,
+    GetPromptResult,
+    InputRequiredResult,
+    ToolAnnotations,
+)
+from pydantic import Field, ValidationError
 
 import lightrag_jsonl
 from lightrag_jsonl.core.answers import Community
@@ -24,7 +32,8 @@ from lightrag_jsonl.core.languages import known_language
 from lightrag_jsonl.core.modes import DEFAULT_MODE, Mode, mode_summaries
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.types import UNKNOWN_TYPE, Document, Entity, Relation
-from lightrag_jsonl.text.strings import counted
+from lightrag_jsonl.core.validation import LONGEST_VALUE
+from lightrag_jsonl.text.strings import counted, cut
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -60,7 +69,7 @@ def mcp_server(rag: lightrag_jsonl.AsyncLightRAG, *, allow_write: bool = False) 
     the agent to read. The resources are the list of documents, pages and entities; the prompts ask
     for an answer with sources, and for a summary of a document.
     """
-    server = MCPServer(
+    server = AgentServer(
         "lightrag-jsonl", instructions=INSTRUCTIONS, version=lightrag_jsonl.__version__
     )
     tools = Tools(rag)
@@ -121,6 +130,83 @@ def asgi_app(
     )
 
 
+class AgentServer(MCPServer[Any]):
+    """A server that says of a wrong argument which it is, what is expected, and what came."""
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        """The result of a tool; `ToolError` for a wrong argument, and for one that the tool does not have: what is
+        ignored would seem to hold.
+        """
+        schemas = {tool.name: tool.input_schema for tool in await self.list_tools()}
+        properties = schemas.get(name, {}).get("properties", {})
+        if name in schemas and not arguments.keys() <= properties.keys():
+            raise ToolError(_unknown_arguments(name, arguments, properties))
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            cause = error.__cause__
+            if not isinstance(cause, ValidationError):
+                raise
+            raise ToolError("; ".join(_wrong_arguments(name, properties, cause))) from cause
+
+    async def get_prompt(
+        self,
+        name: str,
+        arguments: dict[str, Any] | None = None,
+        context: Context[Any, Any] | None = None,
+    ) -> GetPromptResult | InputRequiredResult:
+        """A prompt with these arguments; `MCPError` for a missing one, and for one that it does not have."""
+        prompts = {prompt.name: prompt for prompt in await self.list_prompts()}
+        if name not in prompts:
+            raise MCPError(INVALID_PARAMS, f"no prompt {name}; there is: {', '.join(prompts)}")
+        inputs = [argument.name for argument in prompts[name].arguments or ()]
+        values = arguments or {}
+        if not values.keys() <= {*inputs}:
+            raise MCPError(INVALID_PARAMS, _unknown_arguments(name, values, inputs))
+        for argument in inputs:
+            if argument not in values:
+                raise MCPError(INVALID_PARAMS, _missing_argument(name, argument, "a text"))
+        return await super().get_prompt(name, arguments, context)
+
+
+def _unknown_arguments(name: str, arguments: Iterable[str], inputs: Iterable[str]) -> str:
+    """What is said of arguments that a tool or a prompt does not have."""
+    unknown_names = sorted({*arguments} - {*inputs})
+    return f"{name} has no argument {', '.join(unknown_names)}; it has {', '.join(inputs)}"
+
+
+def _missing_argument(name: str, argument: str, expected: str) -> str:
+    return f"{name}: the argument {argument} is missing; it must be {expected}"
+
+
+def _wrong_arguments(
+    tool: str, properties: Mapping[str, Any], error: ValidationError
+) -> Iterator[str]:
+    """A sentence for each argument that is missing or wrong."""
+    for problem in error.errors():
+        argument = str(problem["loc"][0])
+        expected = _expected(properties[argument])
+        if problem["type"] == "missing":
+            yield _missing_argument(tool, argument, expected)
+        else:
+            value = cut(json.dumps(problem["input"], ensure_ascii=False), LONGEST_VALUE)
+            yield f"{tool}: {argument} must be {expected}, not {value}"
+
+
+def _expected(schema: Mapping[str, Any]) -> str:
+    """The values that the schema of an argument allows, in words."""
+    if "enum" in schema:
+        return f"one of {', '.join(schema['enum'])}"
+    kinds = [choice.get("type") for choice in schema.get("anyOf", [schema])]
+    if "integer" not in kinds:
+        return "a text or null" if "null" in kinds else "a text"
+    if "maximum" in schema:
+        return f"a whole number from {schema['minimum']:,} to {schema['maximum']:,}"
+    return f"a whole number of at least {schema['minimum']:,}"
+
+
 def _with_readable_errors(
     tool: Callable[ToolParameters, Awaitable[str]],
 ) -> Callable[ToolParameters, Awaitable[str]]:
@@ -158,7 +244,7 @@ class Tools:
         param = QueryParam(mode=mode, max_total_tokens=max_tokens, as_of=as_of or None)
         context = await self._rag.retrieve(question, param)
         if context.empty:
-            return self._notes["nothing"]
+            return await self._rag.engine.retrieval.writer.no_answer(context, param)
         lines = [context.prompt.rstrip()]
         document_ids = dict.fromkeys(chunk.document_id for chunk in context.chunks)
         if document_ids:
@@ -287,15 +373,18 @@ class Resources:
         documents = await self._rag.documents(limit=MOST_LISTED_DOCUMENTS)
         return "\n".join(map(_document_line, documents))
 
-    async def page(self, document_id: str, page: int) -> str:
+    async def page(self, document_id: str, page: str) -> str:
         """The text of a page of a document; most texts have a single page, 1."""
+        if not page.isdecimal():
+            raise ResourceNotFoundError(f"page must be a number, not {page}")
         try:
             pages = await self._rag.pages(document_id)
         except LightRAGError as error:
             raise ResourceNotFoundError(str(error)) from error
-        if not 1 <= page <= len(pages):
+        number = int(page)
+        if not 1 <= number <= len(pages):
             raise ResourceNotFoundError(f"{document_id} has {counted(len(pages), 'pages')}")
-        return pages[page - 1].text
+        return pages[number - 1].text
 
     async def entity(self, name: str) -> str:
         """An entity: its type, other names, description and relations, the first of very many."""

@@ -3,8 +3,9 @@
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, fields
+from pathlib import Path
 from typing import Final
 
 import click
@@ -31,8 +32,9 @@ from lightrag_jsonl.cli.output import (
     terminal_columns,
     wrapped,
 )
-from lightrag_jsonl.core.answers import Dropped, answer_lines, with_invented_marked
+from lightrag_jsonl.core.answers import answer_lines, with_invented_marked
 from lightrag_jsonl.core.types import Json, ModelTask
+from lightrag_jsonl.indexing.loading import path_id
 from lightrag_jsonl.storage.status import reads_when_asked
 from lightrag_jsonl.text.strings import counted
 from lightrag_jsonl.tracing import events
@@ -58,7 +60,9 @@ QUERY_FIELDS: Final = tuple(field.name for field in fields(QueryParam))
 def _where(
     context: click.Context, parameter: click.Parameter, value: tuple[str, ...]
 ) -> dict[str, dict[str, list[Json]]]:
-    """The conditions in the form of `QueryParam.where`; repeated conditions on a key add values."""
+    """The conditions in the form of `QueryParam.where`; repeated conditions on a key add values, and so does the
+    id of a file for its path, as in `full_ids`.
+    """
     where: dict[str, dict[str, list[Json]]] = {}
     for condition in value:
         match = CONDITION.fullmatch(condition)
@@ -69,6 +73,8 @@ def _where(
         operator = FILTER_OPERATORS[match["sign"]]
         values = where.setdefault(key, {}).setdefault(operator, [])
         values.append(text)
+        if key == "id" and operator in ("$in", "$nin"):
+            values.append(path_id(Path(text)))
         is_plain = PLAIN_VALUE.fullmatch(text)
         if is_plain and key not in TEXT_FIELDS:  # "2024" may be a number or a text
             values.append(json.loads(text))
@@ -168,7 +174,7 @@ def query_command(rag: LightRAG, question: str, param: QueryParam, explain: bool
         answer = pieces.answer
     sources = [wrapped(line, indent=SOURCE_INDENT) for line in answer_lines(answer)]
     display = "\n".join(["", "", *sources]) if sources else b"\n"
-    notes = list(_answer_notes(rag, answer.context, param, answer))
+    notes = list(_answer_notes(rag, answer.context, answer))
     return CommandOutput(answer, display, notes=notes)
 
 
@@ -182,8 +188,13 @@ def retrieve_command(
 ) -> CommandOutput:
     """Show what is retrieved for a QUESTION, best first."""
     context = rag.retrieve(question, param)
-    display = context.prompt if prompt else _context_tables(context)
-    return CommandOutput(context, display, notes=list(_answer_notes(rag, context, param)))
+    nothing = ""
+    if context.empty:
+        nothing = rag.run(
+            lambda loop_rag: loop_rag.engine.retrieval.writer.no_answer(context, param)
+        )
+    display = context.prompt if prompt else _context_tables(context, nothing)
+    return CommandOutput(context, display, notes=list(_answer_notes(rag, context)))
 
 
 def _reading_printer() -> Callable[[events.Event], None]:
@@ -198,10 +209,8 @@ def _reading_printer() -> Callable[[events.Event], None]:
     return print_event
 
 
-def _answer_notes(
-    rag: LightRAG, context: Context, param: QueryParam, answer: Answer | None = None
-) -> Iterator[str]:
-    """Hidden faults of an answer or a context, and reasons for an empty answer."""
+def _answer_notes(rag: LightRAG, context: Context, answer: Answer | None = None) -> Iterator[str]:
+    """Hidden faults of an answer or a context, and what it cost."""
     if answer is not None and answer.truncated:
         yield (
             "note: the answer is incomplete: the model reached its token limit, or a content filter "
@@ -220,25 +229,10 @@ def _answer_notes(
         yield f"used: {priced_words(rag, answer.usage, QUESTION_TASKS)}"
     if context.none_selected:
         yield "note: the model selected none of the relations; only directly matched passages were used"
-    if context.empty and context.dropped != Dropped():
-        yield f"note: the results exceed {param.max_total_tokens:,} tokens"
-    elif context.empty and param.where:
-        unused = _unused_keys(rag, param.where)
-        yield f"note: only documents that match --where were searched{unused}"
 
 
-def _unused_keys(rag: LightRAG, where: Mapping[str, object]) -> str:
-    """The keys of a filter missing from all documents, with the documents' keys."""
-    keys = set(TEXT_FIELDS)
-    for document in rag.documents():
-        keys.update(document.metadata)
-    unused = where.keys() - keys
-    if not unused:
-        return ""
-    return f"; no document has {', '.join(sorted(unused))}, but: {', '.join(sorted(keys))}"
-
-
-def _context_tables(context: Context) -> str:
+def _context_tables(context: Context, nothing: str) -> str:
+    """What was found as tables; the words for nothing if that is so."""
     chunks: list[dict[str, object]] = []
     for chunk in context.chunks:
         title = context.documents.get(chunk.document_id)
@@ -250,7 +244,7 @@ def _context_tables(context: Context) -> str:
     }
     parts = [f"{name}\n{rows}\n" for name, rows in tables.items() if rows]
     if not parts:
-        parts.append("no results")
+        parts.append(f"{nothing}\n")
     size = {"tokens": context.tokens, "over budget": asdict(context.dropped)}
     parts.append(in_words(size))
     return "\n".join(parts)

@@ -176,7 +176,7 @@ class Context:
     `response_type` is the requested form of the answer. An overview has `communities`, chunks in the
     order of the text, and in `excerpts`, by chunk id, the places in the chunk's text that the prompt
     shows. `listing` is the list that the question asks for, if the graph has records for one: `has_records`
-    is false for a graph that rules alone have read. `as_of` is the date that the question is about, or "". `claim_dates` says of lines of descriptions when they hold.
+    is false for a graph that rules alone have read. `where` is the filter of the question; `as_of` is the date that the question is about, or "". `claim_dates` says of lines of descriptions when they hold.
     `conflicts` are contradictions between two of the passages. `reading` is what a model has read for
     this question, in an index that is read when it is asked. `findings` are those of further lenses, by the
     name of the lens.
@@ -201,6 +201,7 @@ class Context:
     communities: tuple[Community, ...] = ()
     excerpts: Mapping[str, tuple[Excerpt, ...]] = field(default_factory=dict)
     listing: Listing | None = None
+    where: Mapping[str, Any] = field(default_factory=dict)
     as_of: str = ""
     claim_dates: Mapping[str, str] = field(default_factory=dict)
     conflicts: tuple[Conflict, ...] = ()

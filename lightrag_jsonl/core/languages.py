@@ -79,12 +79,15 @@ class FixedWords(Struct, frozen=True, kw_only=True):
     communities: str
     listing: str
     listing_of_documents: str
+    listing_of_some_documents: str
     listing_unread: str
     lists_need_records: str
     listed_documents: str
     listed_type: str
     listed_relations: str
     listed_related: str
+    listed_filtered: str
+    listed_as_of: str
     not_listed: str
     excerpts: str
     first_line: str
@@ -115,8 +118,11 @@ class FixedWords(Struct, frozen=True, kw_only=True):
     unread: str
     unread_whole: str
     no_words: str
+    over_budget: str
     nothing_found: str
     nothing_with: str
+    filtered_nothing_found: str
+    filtered_nothing_with: str
     conflicts: str
     conflict: str
     as_of: str
@@ -135,6 +141,7 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         communities="Communities (entities that belong together, and their passages)",
         listing="List from the graph ({}), {} as far as the graph knows",
         listing_of_documents="Documents, {} in all",
+        listing_of_some_documents="Documents ({}), {} in all",
         listing_unread="; passages without records, which may hold more: {}",
         lists_need_records="Whether this is all is not known: complete lists and numbers need the records of a model "
         "(or `insert_records`), and this graph was read by rules.",
@@ -142,6 +149,8 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         listed_type="type {}",
         listed_relations="{} of {}",
         listed_related="related to {}",
+        listed_filtered="under the filter",
+        listed_as_of="as of {}",
         not_listed="… and {} more",
         excerpts="Excerpts of passages, in the order of the text",
         first_line="Mark of this context: ",
@@ -172,8 +181,11 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         unread="(!) Not all passages found could be read for this question: {}",
         unread_whole="none are for a question about the whole, and a model has read {} of all {}.",
         no_words="The model gave no answer in words.",
+        over_budget="Nothing of what was found fits into {} tokens.",
         nothing_found="No sentence with these words was found in the sources.",
         nothing_with="No sentence with “{}” was found in the sources.",
+        filtered_nothing_found="No sentence with these words was found in the documents that pass the filter.",
+        filtered_nothing_with="No sentence with “{}” was found in the documents that pass the filter.",
         conflicts="Contradictions",
         conflict="The sources differ on {}: {} / {}",
         as_of="As of {}: what did not hold then is left out, as far as the graph knows.",
@@ -191,12 +203,15 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         communities="社区（关系紧密的实体，及其原文）",
         listing="图谱列表（{}），据图谱所知共 {} 项",
         listing_of_documents="全部文档，共 {} 篇",
+        listing_of_some_documents="文档（{}），共 {} 篇",
         listing_unread="；另有 {} 个段落没有记录，可能有遗漏",
         lists_need_records="以上未必是全部：完整列表和数目需要由模型（或 `insert_records`）提供的记录，而本图谱仅由规则抽取。",
         listed_documents="文档",
         listed_type="类型：{}",
         listed_relations="{1}的关系：{0}",
         listed_related="与{}有关",
+        listed_filtered="在过滤条件范围内",
+        listed_as_of="截至 {}",
         not_listed="……另有 {} 项",
         excerpts="原文摘录（按原文顺序）",
         first_line="本资料的标记：",
@@ -227,8 +242,11 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         unread="（!）检索到的段落未能全部读取：{}",
         unread_whole="关于整体的问题不触发阅读，模型已读全部 {1} 个段落中的 {0} 个。",
         no_words="模型没有写出答案。",
+        over_budget="检索到的内容都放不进 {} 个 token 的预算。",
         nothing_found="资料中没有找到含有这些词的句子。",
         nothing_with="资料中没有找到含有“{}”的句子。",
+        filtered_nothing_found="符合过滤条件的文档中没有找到含有这些词的句子。",
+        filtered_nothing_with="符合过滤条件的文档中没有找到含有“{}”的句子。",
         conflicts="矛盾之处",
         conflict="关于“{}”，各来源说法不一：{} / {}",
         as_of="截至 {} 的情况：据图谱所知，当时不成立的内容已略去。",

@@ -22,7 +22,7 @@ from lightrag_jsonl.retrieval.filtering import (
 )
 from lightrag_jsonl.retrieval.hits import column
 from lightrag_jsonl.retrieval.lens import Lens, Section
-from lightrag_jsonl.retrieval.question_names import question_names
+from lightrag_jsonl.retrieval.question_names import entities_called, question_names
 from lightrag_jsonl.retrieval.task import SearchResult, SearchTask
 from lightrag_jsonl.storage.graph_index import distinct_rows
 from lightrag_jsonl.storage.status import reads_when_asked, titles
@@ -180,8 +180,8 @@ def _requested_words(task: SearchTask, question: str, request: ListRequest) -> L
     entity: int | None = None
     if request.of:
         key = name_key(request.of)
-        entity = task.snapshot.entity_ids([key]).get(key)
-        if entity is None or not task.inside("entity", column([entity])).all():
+        entity = entities_called(task, [key]).get(key)
+        if entity is None:
             return None
     text = f"{request.items}\n{request.relation}"
     list_words = (*listed_words(text), *listed_characters(text))
@@ -416,7 +416,10 @@ def listing_lines(context: Context) -> list[str]:
     if listing is None:
         return []
     words = FIXED_WORDS[known_language(context.language)]
-    lines = [_heading(listing, words) + words.colon.rstrip()]
+    scope = [words.listed_filtered] if context.where else []
+    if context.as_of:
+        scope.append(words.listed_as_of.format(context.as_of))
+    lines = [_heading(listing, scope, words) + words.colon.rstrip()]
     first_number = context.items - len(listing.items) + 1
     for number, item in enumerate(listing.items, start=first_number):
         lines.append(f"- {safe_line(item.name)} [{number}]")
@@ -425,7 +428,8 @@ def listing_lines(context: Context) -> list[str]:
     return lines
 
 
-def _heading(listing: Listing, words: FixedWords) -> str:
+def _heading(listing: Listing, scope: Sequence[str], words: FixedWords) -> str:
+    """The kind and the number of the items, and the `scope`: what limits the documents that count."""
     parts: list[str] = []
     if listing.documents:
         parts.append(words.listed_documents)
@@ -437,7 +441,9 @@ def _heading(listing: Listing, words: FixedWords) -> str:
         parts.append(words.listed_relations.format(safe_line(predicates), safe_line(listing.of)))
     elif listing.of:
         parts.append(words.listed_related.format(safe_line(listing.of)))
-    if listing.documents and not listing.of:
+    if listing.documents and not listing.of and not scope:
         return words.listing_of_documents.format(listing.total)
-    heading = words.listing.format(words.comma.join(parts), listing.total)
+    if listing.documents and not listing.of:
+        return words.listing_of_some_documents.format(words.comma.join(scope), listing.total)
+    heading = words.listing.format(words.comma.join([*parts, *scope]), listing.total)
     return heading + (words.listing_unread.format(listing.unread) if listing.unread else "")

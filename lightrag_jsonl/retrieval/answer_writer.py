@@ -9,6 +9,7 @@ from msgspec import Struct, field
 
 from lightrag_jsonl.core.answers import (
     Context,
+    Dropped,
     PlacedQuote,
     QuotedAnswer,
     begins_to_answer,
@@ -22,7 +23,7 @@ from lightrag_jsonl.core.types import Message
 from lightrag_jsonl.core.user_code import write_answer
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.rules.answering import ExtractiveAnswerer
-from lightrag_jsonl.storage.status import unread_documents
+from lightrag_jsonl.storage.status import filter_outcome, unread_documents
 from lightrag_jsonl.storage.store import Store, read
 
 SHORT_BEGINNING = 1_000  # characters of an answer; a longer beginning is not read after each piece
@@ -73,7 +74,7 @@ class AnswerWriter(Struct, frozen=True, kw_only=True):
         """Write the answer, `streamed` in pieces as the model writes them."""
         searches = MODES[context.mode].searches
         if searches and context.empty:
-            await write_piece(await self._no_answer(param))
+            await write_piece(await self.no_answer(context, param))
             return Written()
         if searches and isinstance(self.answerer, ExtractiveAnswerer):
             quoted = await self.answerer.quoted_answer(context.question, context)
@@ -132,14 +133,21 @@ class AnswerWriter(Struct, frozen=True, kw_only=True):
         )
         return replace(quoted, text=f"{words.no_words}\n\n{quoted.text}")
 
-    async def _no_answer(self, param: QueryParam) -> str:
-        """What a reader is told if nothing was found: nothing fits, or nothing was read at all."""
+    async def no_answer(self, context: Context, param: QueryParam) -> str:
+        """What a reader is told of a context without anything: the budget holds nothing of what was found, nothing
+        was found, no document passes the filter, or nothing was read at all.
+        """
         if param.fail_response is not None:
             return param.fail_response
+        if context.dropped != Dropped():
+            words = FIXED_WORDS[known_language(self.language)]
+            return words.over_budget.format(f"{param.max_total_tokens:,}")
         prompts = self.client.prompts
         unread = await read(self.store, unread_documents)
         if unread is None:
-            return prompts.render("no-context")[-1].content.strip()
+            outcome = await read(self.store, lambda view: filter_outcome(view, param.where))
+            searched = {"as_of": param.as_of or "", **outcome._asdict()}
+            return prompts.render("no-context", searched)[-1].content.strip()
         variables = {
             "pending": unread.pending,
             "failed": unread.failed,

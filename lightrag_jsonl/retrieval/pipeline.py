@@ -255,6 +255,7 @@ class QueryPipeline(Struct, frozen=True, kw_only=True):
             param.mode,
             language=self.language,
             response_type=param.response_type or "",
+            where=param.where,
             as_of=param.as_of or "",
         )
         result = SearchResult(context)

@@ -48,9 +48,7 @@ def question_names(task: SearchTask) -> QuestionNames:
     """The names in the question and in its keywords that are names of visible entities."""
     spans = _name_spans(task.query.question)
     keys = {*map(name_key, task.query.low), *(key for _, _, key in spans)}
-    rows_by_key = {**entities_called(task, keys), **task.snapshot.entity_ids(keys)}
-    visible = task.inside("entity", column(rows_by_key.values()))
-    rows_by_key = dict(itertools.compress(rows_by_key.items(), visible))
+    rows_by_key = entities_called(task, keys)
     return QuestionNames(rows_by_key, _names_as_spelled(task.query.question, spans, rows_by_key))
 
 
@@ -101,13 +99,17 @@ def _bounded(name: str) -> str:
 
 
 def entities_called(task: SearchTask, keys: Collection[str]) -> dict[str, int]:
-    """For each key that is an alias, the entity that states it; of several, the best connected."""
-    rows_by_key: dict[str, list[int]] = defaultdict(list)
-    claims = task.snapshot.alias_claims(keys=keys)
-    for row, key in _visible_claims(task, claims):
-        rows_by_key[key].append(row)
+    """For each key the visible entity of this name, or else the one that visible documents call so; of several,
+    the best connected. An entity that the filter hides takes no name away from others.
+    """
+    rows_by_alias: dict[str, list[int]] = defaultdict(list)
+    for row, key in _visible_claims(task, task.snapshot.alias_claims(keys=keys)):
+        rows_by_alias[key].append(row)
     degrees = task.snapshot.graph.degrees
-    return {key: rows[degrees(column(rows)).argmax()] for key, rows in rows_by_key.items()}
+    called = {key: rows[degrees(column(rows)).argmax()] for key, rows in rows_by_alias.items()}
+    named = task.snapshot.entity_ids(keys)
+    visible = task.inside("entity", column(named.values()))
+    return called | dict(itertools.compress(named.items(), visible))
 
 
 def alias_pairs(task: SearchTask, entities: Ids) -> Ids:

@@ -136,7 +136,8 @@ def select_answer(question: str, context: Context, language: Language) -> Quoted
     if asks_about_everything(question) and (quotes := _beginnings(context)):
         quotes = quotes[: limit or NEAREST_SENTENCES]
         return _quoted(quotes, words.beginnings, notes, context)
-    return QuotedAnswer(_nothing_found(question, language, words))
+    nothing_found = _nothing_found(question, language, words, filtered=bool(context.where))
+    return QuotedAnswer("\n\n".join([nothing_found, *notes]))
 
 
 def _quoted(
@@ -264,14 +265,17 @@ def sentence_limit(response_type: str) -> int | None:
     return max(_COUNTS.get(number) or int(number), 1)
 
 
-def _nothing_found(question: str, language: Language, words: FixedWords) -> str:
-    """The answer if no sentence has the words of the question, with the question's names."""
+def _nothing_found(question: str, language: Language, words: FixedWords, *, filtered: bool) -> str:
+    """The answer if no sentence has the words of the question, with the question's names; `filtered` if other
+    documents than those that pass a filter were not searched.
+    """
+    found_with = words.filtered_nothing_with if filtered else words.nothing_with
     parts = numbered_parts(question)
     written_parts = [question[part.start : part.end].strip() for part in parts]
     names = names_in_question(_without_parts(question, parts), language)
     if names := [*names, *written_parts]:
-        return words.nothing_with.format(words.list_comma.join(names))
-    return words.nothing_found
+        return found_with.format(words.list_comma.join(names))
+    return words.filtered_nothing_found if filtered else words.nothing_found
 
 
 def _without_parts(question: str, parts: Sequence[NumberedPart]) -> str:

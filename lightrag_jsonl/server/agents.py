@@ -59,12 +59,17 @@ def _check_arguments(call: Call) -> None:
 
 
 def _one_response(messages: list[Message], index: Index) -> Response:
-    """The messages of an ASGI application as a single response, without folders of this machine."""
+    """The messages of an ASGI application as a single response; errors name no folder of this machine, and results
+    have ids and texts as they are, so that the next call finds them.
+    """
     start, *parts = messages
     body = b"".join(part.get("body", b"") for part in parts)
     headers = {name.decode(): text.decode() for name, text in start["headers"]}
     if headers.get("content-type") == "application/json":
         value = msgspec.json.decode(body)
-        body = msgspec.json.encode(without_folders(value, index.address))
+        result = value.get("result") if isinstance(value, dict) else None
+        if not isinstance(result, dict) or result.get("isError"):
+            value = without_folders(value, index.address)
+        body = msgspec.json.encode(value)
         del headers["content-length"]
     return Response(body, start["status"], headers)

@@ -11,6 +11,7 @@ from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.types import Chunk, Json
 from lightrag_jsonl.server.chat import find_model
 from lightrag_jsonl.server.routing import DIFY_PATH, Call, Route
+from lightrag_jsonl.storage.filters import OWN_FIELDS
 from lightrag_jsonl.storage.rows import StoredDocument
 from lightrag_jsonl.storage.store import read
 
@@ -122,25 +123,28 @@ def where_of(conditions: MetadataConditions | None) -> dict[str, Json]:
         names = [condition.name] if isinstance(condition.name, str) else condition.name
         for name in names:
             field = OWN_NAMES.get(name, name)
-            where[field] = _joined_conditions(field, where.get(field, {}), _comparison(condition))
+            where[field] = _joined_conditions(
+                field, where.get(field, {}), _comparison(field, condition)
+            )
     return where
 
 
-def _comparison(condition: MetadataCondition) -> Json:
+def _comparison(field: str, condition: MetadataCondition) -> Json:
     operator = condition.comparison_operator
     if operator in WITHOUT_VALUE:
         return WITHOUT_VALUE[operator]
     if operator not in DIFY_OPERATORS:
         operators = ", ".join([*DIFY_OPERATORS, *WITHOUT_VALUE])
         raise ConfigError(f"comparison_operator {operator!r} is not one of {operators}")
-    return {DIFY_OPERATORS[operator]: _value(condition)}
+    return {DIFY_OPERATORS[operator]: _value(field, condition)}
 
 
-def _value(condition: MetadataCondition) -> Json:
+def _value(field: str, condition: MetadataCondition) -> Json:
     value = condition.value
     if condition.comparison_operator in ("in", "not in") and isinstance(value, str):
         return list(value.split(","))
-    if condition.comparison_operator in NUMERIC and isinstance(value, str):
+    is_number = condition.comparison_operator in NUMERIC and field not in OWN_FIELDS
+    if is_number and isinstance(value, str):
         try:
             return float(value)
         except ValueError as error:

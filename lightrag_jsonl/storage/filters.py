@@ -13,9 +13,10 @@ from typing import Any, TypeAlias
 from msgspec import Struct, structs
 
 from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.options import checked_date
 from lightrag_jsonl.core.types import Json
 from lightrag_jsonl.text.dates import first_day, iso_date, last_day
-from lightrag_jsonl.text.strings import sanitize
+from lightrag_jsonl.text.strings import cut, sanitize
 
 CONTENT_KEYWORDS = "content_keywords"
 # The document's own fields, and their columns.
@@ -37,6 +38,7 @@ _COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
     "ends with": str.endswith,
 }
 MOST_CONDITIONS = 100  # each looks at all documents
+LONGEST_FILTER = 200  # characters, in words
 
 Value: TypeAlias = str | int | float | None
 
@@ -58,7 +60,8 @@ def parse_where(where: Mapping[str, Json]) -> tuple[Condition, ...]:
 
     A field's condition is a value, a list of alternatives, or a mapping of comparisons such as
     {"$gte": "2024-01-01"}. An absent field meets no condition but for None. `ConfigError` names
-    the field of a condition that makes no sense, and refuses more than `MOST_CONDITIONS`.
+    the field of a condition that makes no sense, such as a text before which no date can be, and refuses
+    more than `MOST_CONDITIONS`.
     """
     conditions: list[Condition] = []
     for field, condition in where.items():
@@ -77,6 +80,17 @@ def parse_where(where: Mapping[str, Json]) -> tuple[Condition, ...]:
             "of one field, give a list"
         )
     return tuple(conditions)
+
+
+def filter_words(where: Mapping[str, Json]) -> str:
+    """A filter as people read it: author = Ann | 本, date >= 2024; a very long one in part."""
+    texts: list[str] = []
+    for condition in parse_where(where):
+        values = dict.fromkeys(
+            ["null" if value is None else str(value) for value in condition.values]
+        )
+        texts.append(f"{condition.field} {condition.comparator} {' | '.join(values)}")
+    return cut(", ".join(texts), LONGEST_FILTER)
 
 
 def meeting_rows(condition: Condition, values: Mapping[int, object]) -> set[int]:
@@ -121,9 +135,9 @@ def _compares(value: Value, comparator: str, choice: Value) -> bool:
 def _compares_in_time(value: Value, comparator: str, choice: Value) -> bool:
     """Whether a date compares so with another.
 
-    A date is as long as it is precise: "2021-06" is neither before nor after "2021", but meets "<= 2021".
-    Where both texts begin with the same day in our form, and where both are no dates, texts are compared as
-    they are; what is no date is neither before nor after one.
+    A date is as long as it is precise: "2021-06" is neither before nor after "2021", but meets "<= 2021". So is
+    the time of a day, where both texts begin with the same day in our form. What is no date is neither before
+    nor after one, and equals the same text.
     """
     if value is None or choice is None:
         return comparator == "=" and value is choice
@@ -131,10 +145,12 @@ def _compares_in_time(value: Value, comparator: str, choice: Value) -> bool:
     other_date = str(choice)
     iso = iso_date(date)
     other_iso = iso_date(other_date)
-    if comparator != "=" and bool(iso) != bool(other_iso):
-        return False  # what is no date is neither before nor after one
-    if not (iso and other_iso) or (iso == other_iso and {date[:10], other_date[:10]} == {iso}):
-        return _COMPARE[comparator](date, other_date)
+    if comparator == "=" and not (iso and other_iso):
+        return date == other_date
+    if not (iso and other_iso):
+        return False
+    if iso == other_iso and {date[:10], other_date[:10]} == {iso}:
+        return _COMPARE[comparator](date[: len(other_date)], other_date)
     if comparator == "=":
         return iso == other_iso
     if comparator in (">", "<="):
@@ -152,6 +168,9 @@ def _condition(field: str, name: str, operand: Json) -> Condition:
         raise ConfigError(f"where[{field!r}]: {name} needs a text")
     if comparator not in ("=", "!=") and (not values or None in values):
         raise ConfigError(f"where[{field!r}]: {name} needs a text or a number")
+    if field == "date" and comparator in ("<", "<=", ">", ">="):
+        for value in values:
+            checked_date(str(value), f"where['date']: the value after {comparator}")
     return Condition(field, comparator, values)
 
 

@@ -11,7 +11,13 @@ from typing import NamedTuple
 
 from lightrag_jsonl.core.answers import Context
 from lightrag_jsonl.core.index_reports import DocumentStatus, ReadingState, Status
-from lightrag_jsonl.core.types import ExtractionReport, Failure, Kind
+from lightrag_jsonl.core.types import ExtractionReport, Failure, Json, Kind
+from lightrag_jsonl.storage.filters import (
+    CONTENT_KEYWORDS,
+    OWN_FIELDS,
+    filter_words,
+    parse_where,
+)
 from lightrag_jsonl.storage.rows import ChunkReport, DocumentLabel, PendingDocument, StoredDocument
 from lightrag_jsonl.storage.views import StoreView
 from lightrag_jsonl.text.patterns import pattern_of
@@ -203,6 +209,31 @@ def unread_documents(view: StoreView) -> Unread | None:
         pending_reason=view.settings().get(STOPPED, ""),
         failed_reason=reasons[0] if reasons else "",
     )
+
+
+class FilterOutcome(NamedTuple):
+    """A filter in words, and how many documents pass it. If none does: the fields of the filter that no document
+    has, and if there are such fields, those that there are.
+    """
+
+    where: str = ""
+    documents: int = 0
+    unknown_fields: Sequence[str] = ()
+    fields: Sequence[str] = ()
+
+
+def filter_outcome(view: StoreView, where: Mapping[str, Json]) -> FilterOutcome:
+    """What a filter lets through, if there is one; `ConfigError` for one that makes no sense."""
+    if not where:
+        return FilterOutcome()
+    words = filter_words(where)
+    chunks = view.matching_chunks(parse_where(where))
+    if chunks:
+        documents = {document for document, _ in view.chunk_documents(chunks).values()}
+        return FilterOutcome(words, len(documents))
+    fields = {*OWN_FIELDS, CONTENT_KEYWORDS, *view.metadata_fields()}
+    unknown_fields = sorted(where.keys() - fields)
+    return FilterOutcome(words, 0, unknown_fields, sorted(fields) if unknown_fields else ())
 
 
 def failures_without_vector(

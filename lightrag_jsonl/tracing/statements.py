@@ -36,6 +36,7 @@ _NO_STATEMENT_BEGINNINGS = (
             words.lists_need_records,
             words.as_of_documents,
             words.nothing_with,
+            words.filtered_nothing_with,
         )
     ],
 )
@@ -47,7 +48,12 @@ _REFERENCES = pattern_of(  # the heading of a list of sources, which some models
 _FIXED_SENTENCES = frozenset(
     sentence
     for words in FIXED_WORDS.values()
-    for sentence in (words.selected, words.no_words, words.nothing_found)
+    for sentence in (
+        words.selected,
+        words.no_words,
+        words.nothing_found,
+        words.filtered_nothing_found,
+    )
 )
 
 

@@ -111,18 +111,38 @@ def test_where_narrows_the_documents(kb: Path, conditions: list[str], found: set
     ("words", "status", "reason"),
     [
         ("--where year", 2, "is not KEY=VALUE"),
-        ("--where titel=x", 0, "no document has titel, but: date, id, source, title, year"),
-        ("--where title=Nobody", 0, "only documents that match --where were searched\n"),
-        ("--max-tokens 5", 0, "note: the results exceed 5 tokens\n"),
+        ("--where date>=soon", 1, "where['date']: the value after >= must be a date such as 2021"),
     ],
 )
 def test_the_reason_why_nothing_was_found_is_printed(
     kb: Path, words: str, status: int, reason: str
 ) -> None:
-    """A misspelt key, a filter that leaves nothing, a budget that holds nothing."""
+    """A condition that is none, or none for dates."""
     for command in ("query", "retrieve"):
         result = run(command, "-w", kb, *words.split(), "Where was Marie Curie born?")
         assert result.exit_code == status and reason in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("option", "told"),
+    [
+        ("--max-tokens 5", "Nothing of what was found fits into 5 tokens."),
+        (
+            "--where titel=x",
+            "No document passes the filter (titel = x). No document has titel; the fields are "
+            "content_keywords, date, id, source, title, year.",
+        ),
+        ("--where title=Nobody", "No document passes the filter (title = Nobody)."),
+    ],
+)
+def test_the_reason_is_told_once_by_the_answer_itself(kb: Path, option: str, told: str) -> None:
+    """A filter that no document passes, a misspelt field, a budget that holds nothing: in the answer, and by
+    `retrieve`; no note says it again.
+    """
+    for command in ("query", "retrieve"):
+        result = run(command, "-w", kb, *option.split(), "Where was Marie Curie born?")
+        assert result.exit_code == 0 and not result.stderr
+        assert result.stdout.startswith(f"{told}\n")
 
 
 def test_retrieve_shows_what_was_found(kb: Path) -> None:

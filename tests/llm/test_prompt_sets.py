@@ -73,6 +73,11 @@ VARIABLES: dict[str, object] = {
     "failed": "1",
     "pending_reason": "连接失败",
     "failed_reason": "no answer 🌍",
+    "where": "author = 安 🌍",
+    "as_of": "2021-06",
+    "documents": "3",
+    "unknown_fields": ["autor"],
+    "fields": ["author", "日期"],
 }
 FIXED_TOKENS = 700
 

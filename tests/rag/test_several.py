@@ -287,6 +287,23 @@ def test_filters_and_moments_hold_in_all_parts(several: LightRAG, one: LightRAG)
             assert 0 < len(ours.chunks) < len(FERRIES)
 
 
+def test_filters_know_the_ids_that_are_listed(tmp_path: Path) -> None:
+    """Where two indexes have a document of one id, each id that is shown means one document."""
+    texts = {"east": "The heron nests in the reeds.", "west": "鹭 🪶 The heron fishes at noon."}
+    for name, text in texts.items():
+        with LightRAG(tmp_path / name) as rag:
+            rag.insert(Document(text, id="heron"))
+    with LightRAG([tmp_path / "east", tmp_path / "west"]) as rag:
+        ids = [document.id for document in rag.documents()]
+        assert len({*ids}) == 2
+        for id, text in zip(ids, texts.values(), strict=True):
+            (chunk,) = rag.retrieve("heron", mode="naive", where={"id": id}).chunks
+            assert (chunk.document_id, chunk.text) == (id, text)
+        assert rag.retrieve("heron", mode="naive", where={"id": {"$nin": ids}}).empty
+        told = rag.query("heron", mode="naive", where={"shelf": 1}).text
+        assert "No document has shelf; the fields are content_keywords, date, id" in told
+
+
 async def test_what_no_longer_holds_is_hidden_in_each_part(tmp_path: Path) -> None:
     """A later document in one part takes the place of an earlier claim in another."""
     texts = {

@@ -167,6 +167,44 @@ async def test_a_filter_hides_items_of_other_documents(tmp_path: Path) -> None:
         assert listing is not None and listing.total == len(PRODUCTS)
 
 
+@pytest.mark.parametrize(
+    ("language", "question", "param", "heading"),
+    [
+        ("en", "How many documents are there?", {}, "Documents, 2 in all:"),
+        (
+            "en",
+            "How many documents are there?",
+            {"where": {"id": "铁"}, "as_of": "2022"},
+            "Documents (under the filter, as of 2022), 1 in all:",
+        ),
+        (
+            "en",
+            "Which products are there?",
+            {"where": {"id": "oak"}},
+            "List from the graph (type product, under the filter), 1 as far as the graph knows:",
+        ),
+        ("zh", "有多少篇文档？", {"as_of": "2021"}, "文档（截至 2021），共 1 篇："),
+        (
+            "zh",
+            "列出所有产品。",
+            {"where": {"id": "铁"}},
+            "图谱列表（类型：产品，在过滤条件范围内），据图谱所知共 1 项：",
+        ),
+    ],
+)
+async def test_a_list_says_what_limits_it(
+    tmp_path: Path, language: str, question: str, param: dict[str, Any], heading: str
+) -> None:
+    """A filter and a moment leave documents out: what is left is not all."""
+    kind = "product" if language == "en" else "产品"
+    async with index(tmp_path, language=language) as rag:
+        for year, name in ((2021, "oak"), (2022, "铁")):
+            records = [entity(f"Hinge {name} 🔩", kind=kind)]
+            document = Document(f"Hinge {name} 🔩.", id=name, date=str(year))
+            await rag.insert_records(document, records)
+        assert heading in (await rag.query(question, param)).text.split("\n")
+
+
 async def test_a_model_says_what_is_to_be_listed(tmp_path: Path) -> None:
     """The model's fields are looked up in the graph; the list is appended to the model's answer, and its
     section in the prompt takes no place from passages."""
@@ -201,6 +239,26 @@ async def test_the_users_extractor_may_ask_for_a_list(tmp_path: Path) -> None:
         listing = (await rag.retrieve("Tolva?")).listing
     assert listing is not None
     assert {item.name for item in listing.items} == {"Ada Orne", "Odo Lind"}
+
+
+async def test_a_list_is_asked_for_by_another_name(tmp_path: Path) -> None:
+    """By an alias, also where a hidden document has an entity of that name."""
+
+    class Lists:
+        async def keywords(self, question: str, history: object) -> Keywords:
+            return Keywords(low_level=("Rook",), listed=ListRequest(items="products", of="Rook"))
+
+    firm = entity("Rook Brothers", kind="company", aliases=["Rook"])
+    records = [firm, entity("Ladder 🪜", kind="product"), relation("Rook Brothers", "Ladder 🪜")]
+    async with index(tmp_path, keyword_extractor=Lists()) as rag:
+        text = "Rook Brothers, called Rook, make the Ladder 🪜."
+        await rag.insert_records(Document(text, id="firm"), records)
+        whole = (await rag.retrieve("Rook?")).listing
+        await rag.insert_records(Document("A Rook flew.", id="bird"), [entity("Rook", kind="bird")])
+        filtered = (await rag.retrieve("Rook?", where={"id": "firm"})).listing
+    for listing in (whole, filtered):
+        assert listing is not None
+        assert [item.name for item in listing.items] == ["Ladder 🪜"]
 
 
 @pytest.mark.slow

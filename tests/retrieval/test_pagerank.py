@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lightrag_jsonl import Document, QueryParam
-from lightrag_jsonl.core.modes import MODES
+from lightrag_jsonl.core.modes import MODES, Mode
 from lightrag_jsonl.retrieval import pagerank, ranking
 from lightrag_jsonl.retrieval.hits import Hits
 from lightrag_jsonl.retrieval.pagerank import WalkGraph
@@ -280,3 +280,30 @@ async def test_a_filter_hides_what_other_documents_state(
     param = QueryParam(mode="mix", where={"id": ["plain", "other"]})
     found = await pipelines(tmp_path).retrieve("玄德是谁？", param)
     assert not any("named" in one.why for one in found.entities)
+
+
+@pytest.mark.parametrize("mode", ["mix", "local"])
+async def test_a_hidden_namesake_takes_no_name_away(
+    tmp_path: Path, pipelines: Pipelines, mode: Mode
+) -> None:
+    """Under a filter a short name finds the entity that the visible documents call so, also where a hidden
+    document has an entity of that very name; and the other way round.
+    """
+    ferry = [
+        entity("Orla Finch", "She runs the ferry.", aliases=["Finch"]),
+        entity("芬奇 🛶", "The ferry."),
+    ]
+    given = [
+        (Document("Orla Finch runs the ferry 芬奇 🛶. Finch is deaf.", id="ferry"), ferry),
+        (Document("Finch sang.", id="choir"), [entity("Finch", "He sang.")]),
+    ]
+    fill(tmp_path, given)
+    param = QueryParam(mode=mode, where={"id": "ferry"})
+    found = await pipelines(tmp_path).retrieve("What does Finch do with 芬奇 🛶?", param)
+    named = {one.name for one in found.entities if "named “" in one.why}
+    assert named == {"Orla Finch", "芬奇 🛶"}
+    assert "sang" not in found.prompt
+    param = QueryParam(mode=mode, where={"id": "choir"})
+    found = await pipelines(tmp_path).retrieve("What does Finch do?", param)
+    assert [one.name for one in found.entities if "named “" in one.why] == ["Finch"]
+    assert "Orla" not in found.prompt and "ferry" not in found.prompt

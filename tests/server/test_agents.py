@@ -1,5 +1,6 @@
 """The Model Context Protocol in the server, with the official client."""
 
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import httpx2
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from lightrag_jsonl import Document, LightRAG
 from lightrag_jsonl.server.indexes import ServerLimits
 from lightrag_jsonl.server.security import Access
 from tests.server.running import serving
@@ -32,6 +34,22 @@ async def test_agents_use_the_tools_of_an_index(kb: Path) -> None:
             question = {"question": "What did Marie Curie discover?"}
             (content,) = (await client.call_tool("ask", question)).content
             assert content.type == "text" and "radium" in content.text
+
+
+@pytest.mark.slow
+async def test_agents_read_what_is_listed(kb: Path) -> None:
+    """The id of a file is its path, and a text may name paths: results have both as they are."""
+    id = f"{tempfile.gettempdir()}/水手 🐟/log.md"
+    with LightRAG(kb) as rag:
+        rag.insert(Document(f"The log lies in {id}.", id=id))
+    with serving(kb) as server:
+        async with Client(f"{server.url}/mcp/kb") as client:
+            for tool, arguments in (
+                ("documents", {"find": "log.md"}),
+                ("source", {"document_id": id}),
+            ):
+                (content,) = (await client.call_tool(tool, arguments)).content
+                assert content.type == "text" and id in content.text
 
 
 def test_agents_are_guarded_as_all_other_requests_are(kb: Path) -> None:

@@ -41,6 +41,7 @@ def test_passages_are_found_in_the_form_of_dify(server: Running) -> None:
         ([condition("document_name", "is", "张骞传")], {"张骞传"}),
         ([condition("year", "empty")], set()),
         ([condition("date", "after", "1900"), condition("date", "before", "2000")], {"Curie"}),
+        ([condition("date", "≥", "1934")], {"Curie"}),
         ([condition("year", "in", [100, 5])], {"张骞传"}),
         ([condition("document_name", "contains", "骞")], {"张骞传"}),
         ([condition("document_name", "not contains", "骞")], {"Curie"}),

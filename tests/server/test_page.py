@@ -954,7 +954,10 @@ def test_a_question_is_asked_as_of_a_date(tmp_path: Path, page: Page) -> None:
         page.unfold("#ask .column > details")
         page.wait("[name=as_of]").send_keys("May 2020")
         page.ask("Who is the head of Office3?")
-        page.wait(".answer", "Nothing was found in the indexed documents for this question.")
+        page.wait(
+            ".answer",
+            "As of 2020-05, nothing was found in the indexed documents for this question.",
+        )
         page.wait("[name=as_of]").clear()
         page.wait("[name=as_of]").send_keys("soon")
         page.ask("Who is the head of Office4?")

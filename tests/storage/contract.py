@@ -383,6 +383,7 @@ class StoreContract:
         with self.filled(tmp_path, 1, 2).view() as view:
             for where, chunk_rows in cases:
                 assert view.matching_chunks(parse_where(where)) == chunk_rows, where
+            assert view.metadata_fields() == {"tags", "year"}
 
     def test_mentions_and_merged_rows_are_read_as_they_were_stored(self, tmp_path: Path) -> None:
         """Facts and what was merged from them come back, by any of their keys."""

@@ -34,21 +34,22 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> SQLiteStore:
 
 
 def put(store: Store, documents: Documents, *, deleted: Iterable[int] = ()) -> None:
-    """Store documents of one chunk each, with row ids from 1, in place of all others; `title` and
-    `text` are their own, all other fields metadata.
+    """Store documents of one chunk each, with row ids from 1, in place of all others; `title`, `text`
+    and a `date` that is a text are their own, all other fields metadata.
     """
     with store.transaction(durable=False) as transaction:
         transaction.delete_documents(range(1, 99))
         for row, fields in enumerate(documents, start=1):
             metadata = {name: fields[name] for name in fields.keys() - {"title", "text"}}
             title, text = fields.get("title"), fields.get("text", "")
+            date = fields.get("date")
             assert isinstance(title, str | None) and isinstance(text, str)
             document = StoredDocument(
                 row=row,
                 id=f"d{row}",
                 title=title,
                 source=None,
-                date=None,
+                date=date if isinstance(date, str) else None,
                 metadata=metadata,
                 content="",
                 state="done",
@@ -190,6 +191,41 @@ def test_what_cannot_be_compared_is_refused(condition: Json) -> None:
     """The error names the field."""
     with pytest.raises(ConfigError, match=r"where\['year'\]"):
         parse_where({"year": condition})
+
+
+@pytest.mark.parametrize("comparison", ["$gt", "$gte", "$lt", "$lte"])
+@pytest.mark.parametrize("value", ["soon", "昨天", "", "13", ["2021", "2021-13"], "03/04/2023"])
+def test_no_date_is_before_or_after_another_text(comparison: str, value: Json) -> None:
+    """A text that is no date is refused, with the forms that are taken; nothing would meet it."""
+    with pytest.raises(
+        ConfigError, match=r"where\['date'\].*[<>].* 2021-06-15, June 2021 or 2021年6月"
+    ):
+        parse_where({"date": {comparison: value}})
+
+
+@pytest.mark.parametrize(
+    ("condition", "rows"),
+    [
+        ({"$gte": "2023-05-06"}, {2, 3, 4}),
+        ({"$gt": "2023-05-06"}, {4}),
+        ({"$lte": "2023-05-06"}, {1, 2, 3}),
+        ({"$lt": "2023-05-06"}, {1}),
+        ("2023-05-06", {2, 3}),
+        ({"$ne": "2023-05-06"}, {1, 4, 5}),
+        ({"$gte": "2023-05-06T11:30"}, {3, 4}),
+        ({"$lt": "2023-05-06T11:30"}, {1, 2}),
+        ({"$gt": "２０２３年５月"}, set()),
+        ("次年春 🌱", {5}),
+        ({"$contains": "春"}, {5}),
+    ],
+)
+def test_dates_are_as_long_as_they_are_precise(
+    store: Store, condition: Json, rows: set[int]
+) -> None:
+    """A day has all its hours in it; what is no date is the same text or another one, and at no time."""
+    texts = ["May 5, 2023", "2023-05-06T09:15", "2023-05-06T12:00", "2023-05-07", "次年春 🌱"]
+    dates: Documents = [{"date": text} for text in texts]
+    assert matching(store, dates, *parse_where({"date": condition})) == rows
 
 
 WORDS = [

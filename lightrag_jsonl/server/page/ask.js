@@ -161,7 +161,7 @@ function keyed(event) {
 
 function where() {
   const { title, from, to } = Object.fromEntries(new FormData(parts.filters));
-  const date = { ...(from && { $gte: from }), ...(to && { $lte: `${to}T99` }) };
+  const date = { ...(from && { $gte: from }), ...(to && { $lte: to }) };
   return { ...(title && { title }), ...((from || to) && { date }) };
 }
 

@@ -16,7 +16,7 @@ from lightrag_jsonl.core.types import (
     Page,
     Rejection,
 )
-from lightrag_jsonl.storage.filters import Condition
+from lightrag_jsonl.storage.filters import Condition, meeting_rows
 from lightrag_jsonl.storage.graph_index import GraphRows
 from lightrag_jsonl.storage.joined.rows import (
     NO_ROW,
@@ -251,7 +251,19 @@ class JoinedView(StoreView):
         ]
 
     def matching_chunks(self, conditions: Sequence[Condition]) -> list[int]:
-        return self._rows("chunk", lambda part: part.view.matching_chunks(conditions))
+        """As in one index; ids are those among all, as they are listed."""
+        on_ids = [condition for condition in conditions if condition.field == "id"]
+        on_others = [condition for condition in conditions if condition.field != "id"]
+        chunks = self._rows("chunk", lambda part: part.view.matching_chunks(on_others))
+        if not on_ids:
+            return chunks
+        ids = {document.row: document.id for document in self.documents()}
+        documents = set.intersection(*[meeting_rows(condition, ids) for condition in on_ids])
+        documents_by_chunk = self.chunk_documents(chunks)
+        return [chunk for chunk in chunks if documents_by_chunk[chunk][0] in documents]
+
+    def metadata_fields(self) -> set[str]:
+        return {field for view in self._views for field in view.metadata_fields()}
 
     def chunk_documents(self, rows: RowIds = None) -> dict[int, tuple[int, str]]:
         return self._by_chunk(

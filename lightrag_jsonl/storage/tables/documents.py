@@ -291,6 +291,11 @@ class DocumentReads(Tables):
         documents = set.intersection(*rows)
         return only_column(self._select("id", "chunks", "document", documents))
 
+    def metadata_fields(self) -> set[str]:
+        """The names of all fields in the metadata of documents."""
+        metadata = only_column(self.dialect.execute("SELECT metadata FROM documents"))
+        return {field for text in metadata for field in parse_metadata(text)}
+
     def _field_values(self, field: str) -> dict[int, object]:
         """What each document has in a field of filters, by row id; None for nothing."""
         if field in OWN_FIELDS:
