@@ -32,7 +32,7 @@ _CODE = pattern_of(
     re.DOTALL | re.MULTILINE,
 )
 _UNDERLINED = pattern_of(
-    r"(?:(?<=\n\n)|\A\n*)[ ]{0,3}(?![-=#>*+|\s])(?P<title>[^\n|]*[^\s|])[ \t]*\n"
+    r"(?<=\n\n)[ ]{0,3}(?![-=#>*+|\s])(?P<title>[^\n|]*[^\s|])[ \t]*\n"
     r"[ ]{0,3}(?P<line>=+|-{2,})[ \t]*(?=\n|\Z)"
 )
 _HTML_COMMENT = pattern_of(r"<!--(?:(?!<!--).)*?-->", re.DOTALL)
@@ -75,7 +75,7 @@ def read_markdown(data: bytes, meter: FileMeter) -> Document:
     written = fields.pop("date", None)
     names: dict[str, None] = {}
     outside_code(body, lambda text: _with_linked_names(text, names))
-    plain_text = outside_code(body, _plain)
+    plain_text = outside_code(f"\n\n{body}", _plain).removeprefix("\n\n")
     if names:
         fields[LINKED_NAMES] = list(names)
     return Document(

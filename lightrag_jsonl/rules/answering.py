@@ -35,7 +35,12 @@ from lightrag_jsonl.text.markup import without_marks
 from lightrag_jsonl.text.names import folded_text, name_key
 from lightrag_jsonl.text.numbers import NumberedPart, numbered_parts
 from lightrag_jsonl.text.patterns import pattern_of
-from lightrag_jsonl.text.question_kinds import asks_about_everything, asks_for_list, content_words
+from lightrag_jsonl.text.question_kinds import (
+    asks_about_everything,
+    asks_for_list,
+    content_words,
+    is_of_any_text,
+)
 
 NEAREST_SENTENCES = 3  # sentences of an answer
 MOST_EMBEDDED = 40  # sentences of the best passages, where none has a word of the question
@@ -301,14 +306,21 @@ def _missing_words_note(
     question: str, context: Context, quotes: Sequence[Quote], language: Language
 ) -> list[str]:
     """The names of a question that neither the quotes nor the headings above have; and its other words, if more
-    than half of all are missing: not single letters and not runs of Chinese characters, whose words are unknown.
+    than half of those beside its names are missing: not single letters, not words that fit any text ("say",
+    "happened"), and not runs of Chinese characters, whose words are unknown.
     """
     names = names_in_question(question, language)
     held_names = [name for name in names if _is_held(quotes, _names_of_bearer(name, context))]
-    quoted = content_terms(" ".join(held_names)).union(
-        *[quote.terms | quote.setting_terms for quote in quotes]
-    )
-    content = [word for word in content_words(question) if len(word) > 1 and not word.isdecimal()]
+    terms_of_names = frozenset[str]().union(*map(content_terms, held_names))
+    quoted = terms_of_names.union(*[quote.terms | quote.setting_terms for quote in quotes])
+    content = [
+        word
+        for word in content_words(question)
+        if len(word) > 1
+        and not word.isdecimal()
+        and not is_of_any_text(word)
+        and content_terms(word).isdisjoint(terms_of_names)
+    ]
     missing = [
         word for word in content if not has_cjk(word) and content_terms(word).isdisjoint(quoted)
     ]

@@ -42,6 +42,7 @@ _QUOTE_MARKS = pattern_of(r"^[^\S\n]*>[> \t]*", re.MULTILINE)
 _STATES_NOTHING = ("?", "？")
 _BOLD_LINE = pattern_of(r"\A(?:\*\*[^*\n]+\*\*|__[^_\n]+__)\Z")
 _NUMERALS = "一二三四五六七八九十"
+_NUMBER_OF_POINT = pattern_of(rf"\d+|[{_NUMERALS}]+")
 _NUMBERED_HEADING = pattern_of(
     r"\A(?:(?P<number>\d{1,3})(?P<mark>[.)、．])(?!\d)"
     rf"|(?P<opening>[（(]?)(?P<numeral>[{_NUMERALS}]{{1,3}})(?P<closing>[）)、．.]))\s*+\S"
@@ -125,7 +126,7 @@ def context_quotes(context: Context) -> list[Quote]:
 def _chunk_quotes(chunk: Chunk, rank: int, title: str) -> Iterator[Quote]:
     """The sentences of a passage; headings, questions and the beginnings of lists become leads."""
     text = without_markup(chunk.text)
-    setting = _Setting(title, chunk.heading, text)
+    setting = _Setting(title, chunk.heading, chunk.text, text)
     spans = sentence_spans(text)
     end_before = 0
     for place, (start, end) in enumerate(spans, start=1):
@@ -159,7 +160,8 @@ def _chunk_quotes(chunk: Chunk, rank: int, title: str) -> Iterator[Quote]:
 class _Setting:
     """The lead of the next sentence of a passage: title, heading, question, beginning of a list, sender."""
 
-    def __init__(self, title: str, heading: str, text: str) -> None:
+    def __init__(self, title: str, heading: str, source: str, text: str) -> None:
+        self._source = source  # whose lines are indented as they are: markup is no space
         self._title = title
         self._heading = heading
         self._heads = list(_HEAD_OF_MAIL.finditer(text))
@@ -169,7 +171,8 @@ class _Setting:
         self._sender = ""
         self._is_signature = False
         self._above = ""  # a question or the beginning of a list
-        self._above_indent = -1  # of a question that is a point of a list
+        self._above_indent = 0  # of its line
+        self._above_mark = ""  # of the list whose point it is
         self._has_items = False  # whether a point of the list below it was read
         self._header: list[str] = []  # of a table
 
@@ -192,10 +195,7 @@ class _Setting:
             return TABLE_RULE.fullmatch(line) is not None
         self._header = []
         if _only_asks(line):
-            is_item = LIST_ITEM.match(text, _line_start(text, start)) is not None
-            self._above_indent = _indent(text, start) if is_item else -1
-            self._above = line
-            self._has_items = False
+            self._begin_list(start, line)
             return True
         ends_line = not text[end : _line_end(text, end)].strip()
         is_whole_line = (
@@ -203,11 +203,23 @@ class _Setting:
         )
         begins_list = ends_line and LIST_ITEM.match(text[end : end + 100].lstrip()) is not None
         if line.endswith(_LEADS_IN) and not is_last and (is_whole_line or begins_list):
-            self._above = f"{self._above} {line}" if _only_asks(self._above) else line
-            self._above_indent = -1
-            self._has_items = False
+            self._begin_list(start, f"{self._above} {line}" if _only_asks(self._above) else line)
             return True
         return False
+
+    def _begin_list(self, start: int, lead: str) -> None:
+        """Note what leads the points below it, and where it stands itself: perhaps in a point of another list."""
+        self._above = lead
+        self._above_indent = _indent(self._source, start)
+        self._above_mark = _item_mark(self._source, start)
+        self._has_items = False
+
+    def _ends_list(self, start: int) -> bool:
+        """Whether a point stands beside or above the lead, and not below it."""
+        indent = _indent(self._source, start)
+        mark = _item_mark(self._source, start)
+        is_beside = indent == self._above_indent and mark == self._above_mark
+        return is_beside or indent < self._above_indent
 
     def _takes_heading(self, text: str, start: int, end: int, line: str) -> bool:
         """Whether a sentence is of a heading, which stands above what follows."""
@@ -223,7 +235,8 @@ class _Setting:
         if is_heading:  # whole, also behind the point of "Motion 4."
             line = citable_line(text[start : self._heading_end])
         self._above = line if _only_asks(line) else ""
-        self._above_indent = -1
+        self._above_indent = 0
+        self._above_mark = ""
         self._subheading = "" if is_heading else line
         self._next_number = "" if is_heading else _next_number(whole_line)
         self._heading = line if is_heading else self._heading
@@ -267,8 +280,8 @@ class _Setting:
     def lead_of(self, text: str, start: int, line: str) -> str:
         """The context for a reader of the sentence alone: the subject of a list or an answer."""
         is_item = LIST_ITEM.match(text, _line_start(text, start)) is not None
-        if is_item and _indent(text, start) <= self._above_indent:
-            self._above = ""  # a question in a list leads what stands deeper
+        if is_item and self._ends_list(start):
+            self._above = ""
         above = self._above
         is_answer = above.endswith(_STATES_NOTHING)
         is_led = above.endswith(_LEADS_IN) and not self._has_items  # else it follows the list
@@ -305,6 +318,12 @@ def _only_asks(line: str) -> bool:
 
 def _line_start(text: str, place: int) -> int:
     return text.rfind("\n", 0, place) + 1
+
+
+def _item_mark(text: str, place: int) -> str:
+    """The mark of the list whose point a line begins, such as "-" or "1." for each number; "" for another line."""
+    mark = LIST_ITEM.match(text, _line_start(text, place))
+    return "" if mark is None else _NUMBER_OF_POINT.sub("1", mark[0].lstrip())
 
 
 def _indent(text: str, place: int) -> int:

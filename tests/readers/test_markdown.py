@@ -154,6 +154,16 @@ def test_underlined_headings_are_headings() -> None:
     assert "A command\n---------" in document.text
 
 
+@pytest.mark.parametrize("before", ["Run `pump`", "```\npump --slow\n```", "- 运行 `pump`👻"])
+def test_an_underlined_heading_below_code_stays_on_its_line(before: str) -> None:
+    """Nothing before a heading is changed; what follows code on its line is no heading."""
+    text = f"{before}\n\nThe Crew\n--------\nThey sail.\n"
+    assert read(text, "a.md").text == f"{before}\n\n## The Crew\nThey sail.\n"
+
+    beside_code = "Turn `pump` slowly\n---\n"
+    assert read(beside_code, "a.md").text == beside_code
+
+
 def test_marks_of_raised_and_lowered_characters_go() -> None:
     """Numbers keep their meaning as characters of Unicode; code keeps its tags."""
     text = "H<sub>2</sub>O, 10<sup>−6</sup> m, the 1<sup>st</sup>, x<SUP>２</SUP>, `a<sub>1</sub>`"
