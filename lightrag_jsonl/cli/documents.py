@@ -547,8 +547,9 @@ def documents_command(rag: LightRAG, limit: int | None, offset: int) -> CommandO
     chunks failed), both for `retry`; pending (an insert was interrupted), for `resume`.
     """
     documents = rag.documents(limit=limit, offset=offset)
+    rows = [replace(document, id=shown_path(document.id)) for document in documents]
     display = table(
-        documents, "id", "state", "title", "chunks", "characters", "source", "content_keywords"
+        rows, "id", "state", "title", "chunks", "characters", "source", "content_keywords"
     )
     return CommandOutput(documents, display)
 
