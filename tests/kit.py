@@ -9,15 +9,15 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 from msgspec import Struct, structs
 
 from lightrag_jsonl import LLM, AsyncLightRAG, IndexOptions, PromptManager
 from lightrag_jsonl.core.address import as_address
 from lightrag_jsonl.core.tokens import FittedTokenizer
-from lightrag_jsonl.core.types import Kind, Record
 from lightrag_jsonl.curation.consistency import check_derived
 from lightrag_jsonl.indexing.embedding import PassageEmbedder
 from lightrag_jsonl.storage.opening import open_store
@@ -26,7 +26,17 @@ from lightrag_jsonl.storage.views import Snapshot
 from lightrag_jsonl.testing import HashEmbedder, Request
 from lightrag_jsonl.text.terms import index_terms
 
-KINDS: tuple[Kind, ...] = ("entity", "relation", "chunk")
+Record: TypeAlias = dict[str, Any]
+Vectors: TypeAlias = npt.NDArray[np.float32]
+
+# The promised modes, in the order of the guide.
+GRAPH_MODES = ("local", "global", "hybrid", "mix")
+RANKING_MODES = ("naive", *GRAPH_MODES)  # an overview is in the order of the text
+SEARCHING_MODES = (*RANKING_MODES, "overview")
+MODES = (*SEARCHING_MODES, "bypass")
+DEFAULT_MODE = "mix"
+
+KINDS = ("entity", "relation", "chunk")
 
 
 @cache
@@ -203,7 +213,7 @@ def _dates(snapshot: Snapshot) -> Iterator[tuple[str, ...]]:
 
 def _vectors(snapshot: Snapshot) -> Iterator[tuple[Any, bytes]]:
     chunks = snapshot.chunks()
-    names: dict[Kind, dict[int, Any]] = {
+    names: dict[str, dict[int, Any]] = {
         "entity": {id: row.key for id, row in snapshot.entity_rows().items()},
         "relation": {
             id: (one.source, one.target)
@@ -293,7 +303,7 @@ def _derived_differences(one: Snapshot, other: Snapshot) -> list[str]:
     if not np.array_equal(one.graph.weights(ids), other.graph.weights(ids)):
         found.append("the relations in memory have other weights")
     for kind in KINDS:
-        readers: dict[Kind, Any] = {
+        readers: dict[str, Any] = {
             "entity": one.entity_rows,
             "relation": one.relation_rows,
             "chunk": lambda: one.graph.chunks.tolist(),

@@ -25,14 +25,14 @@ from lightrag_jsonl import (
     QueryParam,
 )
 from lightrag_jsonl.cli import main
-from lightrag_jsonl.core.modes import DEFAULT_MODE, MODES, Mode, mode_summaries
+from lightrag_jsonl.core import modes
 from lightrag_jsonl.core.tokens import FittedTokenizer
 from lightrag_jsonl.export.graph_formats import SUFFIXES, GraphFormat
 from lightrag_jsonl.readers.formats import FILE_FORMATS, READERS
 from lightrag_jsonl.readers.old_office import OLD_FORMATS
 from lightrag_jsonl.testing import HashEmbedder
 from tests.conftest import CHECKOUT
-from tests.kit import entity, jsonl, relation
+from tests.kit import DEFAULT_MODE, GRAPH_MODES, MODES, entity, jsonl, relation
 from tests.servers import Reply, Request, ScriptedServer, chat_reply, embedding_reply, stream_reply
 
 DOCS = CHECKOUT / "docs"
@@ -228,19 +228,20 @@ def between(path: Path, start: str, end: str) -> str:
 
 
 def test_the_modes_have_one_list() -> None:
-    """The type of `mode`, the table of modes, and its default are one list."""
-    assert set(get_args(Mode)) == set(MODES)
-    assert QueryParam().mode == DEFAULT_MODE
-    assert all(plan.summary for plan in MODES.values())
+    """The type of `mode`, the table of modes, and the promised ones are one list."""
+    assert get_args(modes.Mode) == tuple(modes.MODES) == MODES
+    assert modes.GRAPH_MODES == GRAPH_MODES
+    assert QueryParam().mode == DEFAULT_MODE == modes.DEFAULT_MODE
+    assert all(plan.summary for plan in modes.MODES.values())
 
 
 @pytest.mark.parametrize(("name", "heading"), [("guide.md", "mode"), ("guide.zh.md", "模式")])
 def test_the_guide_has_every_mode_once(name: str, heading: str) -> None:
-    """Its table holds exactly the modes of `core/modes.py`."""
-    modes = first_column(DOCS / name, heading)
+    """Its table holds exactly the promised modes."""
+    named_modes = first_column(DOCS / name, heading)
 
-    assert sorted(modes) == sorted(MODES)
-    assert modes[0] == DEFAULT_MODE
+    assert sorted(named_modes) == sorted(MODES)
+    assert named_modes[0] == DEFAULT_MODE
 
 
 @pytest.mark.parametrize(
@@ -248,10 +249,10 @@ def test_the_guide_has_every_mode_once(name: str, heading: str) -> None:
 )
 def test_the_readme_names_the_default_mode_and_others_that_exist(name: str, heading: str) -> None:
     """The words in code of its section are modes, the default first."""
-    modes = re.findall(r"`(\w+)`", between(CHECKOUT / name, heading, "\n## "))
+    named_modes = re.findall(r"`(\w+)`", between(CHECKOUT / name, heading, "\n## "))
 
-    assert modes[0] == DEFAULT_MODE
-    assert set(modes) <= set(MODES)
+    assert named_modes[0] == DEFAULT_MODE
+    assert set(named_modes) <= set(MODES)
 
 
 @pytest.mark.parametrize("command", ["query", "retrieve"])
@@ -260,7 +261,7 @@ def test_the_help_of_a_command_has_every_mode(command: str) -> None:
     text = help_of(command)
 
     assert f"[{'|'.join(MODES)}]" in text
-    assert all(f"{mode} ({plan.summary})" in text for mode, plan in MODES.items())
+    assert all(f"{mode} ({plan.summary})" in text for mode, plan in modes.MODES.items())
 
 
 async def test_the_tools_for_agents_offer_every_mode(tmp_path: Path) -> None:
@@ -276,7 +277,7 @@ async def test_the_tools_for_agents_offer_every_mode(tmp_path: Path) -> None:
     for name in ("search", "ask"):
         assert set(schemas[name]["enum"]) == set(MODES)
         assert schemas[name]["default"] == DEFAULT_MODE
-        assert mode_summaries() in schemas[name]["description"]
+        assert modes.mode_summaries() in schemas[name]["description"]
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from lightrag_jsonl import Document, LightRAG
 from lightrag_jsonl.cli.demo import SCREEN_COLUMNS
 from lightrag_jsonl.cli.output import width
 from lightrag_jsonl.cli.samples import sample_documents, sample_records
-from lightrag_jsonl.core.languages import Language
 from tests.cli.conftest import run, run_json
 from tests.conftest import CHECKOUT
 from tests.kit import entity, view
@@ -213,7 +212,7 @@ def test_demo_answers_its_questions_from_its_samples(demo: Demo) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_the_records_of_the_samples_say_what_the_articles_say(
-    language: Language, tmp_path: Path
+    language: str, tmp_path: Path
 ) -> None:
     """Each description is a sentence of the article; no record is refused; every article has some."""
     records = sample_records(language)

@@ -9,10 +9,10 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from lightrag_jsonl import AsyncLightRAG, ConfigError, Document, InsertReport, NotFoundError
-from lightrag_jsonl.core.types import EditAction, Record
+from lightrag_jsonl.core.types import EditAction
 from lightrag_jsonl.curation.edits import Edit
 from lightrag_jsonl.storage.rows import PendingDocument
-from tests.kit import entity, relation
+from tests.kit import Record, entity, relation
 
 NAMES = (
     "Scrooge", "scrooge", "SCROOGE.", "马利", "“马利”", "Bob", "Ｂｏｂ", "Tiny Tim", "42", "🙂",

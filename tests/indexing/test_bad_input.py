@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from lightrag_jsonl import ConfigError, Document, IndexOptions, Limits, NotFoundError, QueryParam
-from lightrag_jsonl.core.types import Json
 from lightrag_jsonl.testing import ScriptedLLM
 from tests.kit import entity, index, jsonl, problems, read_names, relation
 
@@ -110,7 +109,7 @@ async def test_records_that_are_no_json_are_refused(tmp_path: Path) -> None:
     """What is nested too deeply, too, also in metadata, or has a number too long to be written;
     nothing is stored.
     """
-    deep: Json = 1
+    deep: Any = 1
     for _ in range(5_000):
         deep = [deep]
     with pytest.raises(ConfigError, match="metadata"):

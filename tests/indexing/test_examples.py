@@ -3,11 +3,12 @@
 import json
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from lightrag_jsonl import Chunk, Completion, IndexOptions, PromptManager
-from lightrag_jsonl.core.types import Extraction, Json, Record
+from lightrag_jsonl.core.types import Extraction
 from lightrag_jsonl.indexing.examples import Examples, TextWords
 from lightrag_jsonl.indexing.extraction import (
     ANSWER_PER_TOKEN,
@@ -20,7 +21,7 @@ from lightrag_jsonl.llm.client import ModelClient
 from lightrag_jsonl.llm.context_window import ContextWindow
 from lightrag_jsonl.llm.field_aliases import normalize_graph_record
 from lightrag_jsonl.testing import Script, ScriptedLLM
-from tests.kit import entity, jsonl, prompts, relation
+from tests.kit import Record, entity, jsonl, prompts, relation
 from tests.llm.test_client import MemoryCache
 
 TEXTS = {
@@ -59,7 +60,7 @@ async def extract(
     title: str = "",
     tokens: int = 40,
     prompt_set: PromptManager | None = None,
-    **settings: Json,
+    **settings: Any,
 ) -> tuple[Extraction, ScriptedLLM]:
     """What a scripted model's answers give for one chunk."""
     llm = ScriptedLLM(script)

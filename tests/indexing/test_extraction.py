@@ -21,10 +21,10 @@ from lightrag_jsonl import (
     RelationMention,
     Usage,
 )
-from lightrag_jsonl.core.types import Extraction, Record
+from lightrag_jsonl.core.types import Extraction
 from lightrag_jsonl.testing import Request, Script, ScriptedLLM
 from tests.indexing import test_ontology as kitchen
-from tests.kit import entity, index, jsonl, problems, prompts, reading, relation, text_of
+from tests.kit import Record, entity, index, jsonl, problems, prompts, reading, relation, text_of
 
 TEXT = "Ann met Bob in Bern. Cid was there too."
 DONE = {"type": "done", "entities": 2, "relationships": 1}

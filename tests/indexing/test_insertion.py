@@ -20,14 +20,14 @@ from lightrag_jsonl import (
     QueryParam,
     Usage,
 )
-from lightrag_jsonl.core.types import Extraction, Record
+from lightrag_jsonl.core.types import Extraction
 from lightrag_jsonl.indexing.incoming import AHEAD, FIRST_GROUP
 from lightrag_jsonl.indexing.progress import Progress
 from lightrag_jsonl.storage.rows import POSITION_BITS
 from lightrag_jsonl.storage.sqlite.database import FILE_NAME, SQLiteStore
 from lightrag_jsonl.testing import Request, ScriptedLLM
 from tests import kit
-from tests.kit import entity, index, jsonl, problems, read_names, reading, view
+from tests.kit import Record, entity, index, jsonl, problems, read_names, reading, view
 
 PARTS = [
     f"Person{n} walked with Ann along the river and told her a long story. " * 3 for n in range(6)

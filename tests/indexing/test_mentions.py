@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lightrag_jsonl import Chunk, RelationMention
-from lightrag_jsonl.core.types import Extraction, Record, entity_record, relation_record
+from lightrag_jsonl.core.types import Extraction, entity_record, relation_record
 from lightrag_jsonl.indexing.examples import Examples
 from lightrag_jsonl.indexing.mentions import MentionCollector
 from lightrag_jsonl.indexing.provided_records import provided_extractions
-from tests.kit import entity, prompts, relation
+from tests.kit import Record, entity, prompts, relation
 from tests.storage.contract import FULL_ENTITY, FULL_RELATION
 
 

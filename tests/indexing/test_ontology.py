@@ -6,8 +6,8 @@ import os
 import pytest
 
 from lightrag_jsonl import ConfigError
-from lightrag_jsonl.core.types import Record
 from lightrag_jsonl.indexing.ontology import Ontology
+from tests.kit import Record
 
 KITCHEN = {
     "classes": {

@@ -8,14 +8,13 @@ from typing import TypeAlias
 from hypothesis import strategies as st
 
 from lightrag_jsonl import Document
-from lightrag_jsonl.core.types import Record
 from lightrag_jsonl.lenses.as_of import as_held, find_holding
 from lightrag_jsonl.lenses.claims import read_claims
 from lightrag_jsonl.storage.filters import parse_where
 from lightrag_jsonl.storage.rows import PendingDocument
 from lightrag_jsonl.text.dates import first_day, iso_date, last_day, may_hold
 from tests.indexing.libraries import PIECES
-from tests.kit import index, reading
+from tests.kit import Record, index, reading
 
 MOMENTS = ("1843", "1843-12", "1844-06-01")
 WRITTEN = (None, "1842", "Dec. 1843", "1844年6月")

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lightrag_jsonl import Chunk, Document, EntityMention, RelationMention
-from lightrag_jsonl.core.types import Extraction, Record
+from lightrag_jsonl.core.types import Extraction
 from lightrag_jsonl.storage.rows import PendingDocument
 from lightrag_jsonl.text.strings import digest
 from tests.indexing.libraries import edit, edits, libraries, pending, slow
-from tests.kit import View, entity, index, problems, view
+from tests.kit import Record, View, entity, index, problems, view
 
 
 async def merge_in_batches(batches: Sequence[Sequence[PendingDocument]]) -> View:

@@ -20,10 +20,9 @@ from lightrag_jsonl import (
     QueryParam,
     ResponseType,
 )
-from lightrag_jsonl.core.modes import MODES
 from lightrag_jsonl.testing import Request
 from lightrag_jsonl.text.strings import digest
-from tests.kit import index, problems, read_names, text_of
+from tests.kit import MODES, index, problems, read_names, text_of
 
 QUESTIONS = ("Who met Person3 in Town2?", "Town1 and Person17")
 TIMES = ("created_at", "first_seen")

@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lightrag_jsonl import Document, QueryParam
-from lightrag_jsonl.core.types import Record
 from lightrag_jsonl.storage.sqlite.database import SQLiteStore
 from tests.indexing.libraries import Step, change, edit, edits, libraries, pending, slow, steps
-from tests.kit import index, problems, view
+from tests.kit import Record, index, problems, view
 
 
 @slow

@@ -2,13 +2,13 @@
 
 import json
 import re
+from typing import Any
 
 import pytest
 
 from lightrag_jsonl import PromptManager
 from lightrag_jsonl.core.options import ENTITY_TYPES
 from lightrag_jsonl.core.tokens import TiktokenTokenizer
-from lightrag_jsonl.core.types import Json
 from lightrag_jsonl.llm.pair_review import PAIRS_AT_ONCE
 from lightrag_jsonl.llm.prompt import Prompt
 from lightrag_jsonl.llm.prompt_manager import prompt_folder
@@ -183,7 +183,7 @@ def test_the_fixed_part_of_extract_graph_is_small(language: str, o200k: Tiktoken
     assert sum(o200k.count(message.content) for message in messages) <= FIXED_TOKENS
 
 
-def _bare(schema: object) -> Json:
+def _bare(schema: object) -> Any:
     """A schema without its descriptions."""
     if isinstance(schema, dict):
         return {key: _bare(value) for key, value in schema.items() if key != "description"}

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from lightrag_jsonl import EmbeddingError, OpenAIEmbedder
-from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.tokens import FittedTokenizer
 from lightrag_jsonl.providers import openai_embedder
+from tests.kit import Vectors
 from tests.servers import Reply, Request, ScriptedServer, embedding_reply, error_reply
 
 

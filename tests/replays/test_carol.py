@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from lightrag_jsonl import IndexOptions
-from lightrag_jsonl.core.modes import Mode
 from lightrag_jsonl.testing import HashEmbedder, ReplayLLM, Request
 from tests.kit import index, problems
 from tests.replays.carol import documents
@@ -57,7 +56,7 @@ async def test_the_graph_holds_what_the_model_wrote(carol: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ["naive", "local", "hybrid", "mix"])
-async def test_the_partner_is_found(carol: Path, mode: Mode) -> None:
+async def test_the_partner_is_found(carol: Path, mode: str) -> None:
     """The passage that names him comes first, in `hybrid`, which does not weigh texts, among the first two: the
     relation nearest to the question joins Scrooge to "Mr. Scrooge's partner", which leads nowhere.
     """

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from lightrag_jsonl import Document, LightRAG, QueryParam
-from lightrag_jsonl.core.modes import Mode
 
 ENGLISH_MINUTES = [
     Document(
@@ -44,7 +43,7 @@ def chinese(tmp_path_factory: pytest.TempPathFactory) -> LightRAG:
     return rag
 
 
-def first_document(rag: LightRAG, question: str, mode: Mode) -> str:
+def first_document(rag: LightRAG, question: str, mode: str) -> str:
     context = rag.retrieve(question, QueryParam(mode=mode))
     return context.chunks[0].document_id
 
@@ -61,7 +60,7 @@ def first_document(rag: LightRAG, question: str, mode: Mode) -> str:
     ],
 )
 def test_passages_of_an_asked_date_come_first(
-    english: LightRAG, mode: Mode, question: str, document: str
+    english: LightRAG, mode: str, question: str, document: str
 ) -> None:
     """In a heading or as the document's date."""
     assert document in first_document(english, question, mode)
@@ -95,7 +94,7 @@ def test_a_month_within_a_text_leads_nowhere(tmp_path: Path) -> None:
     ],
 )
 def test_passages_of_an_asked_chinese_date_come_first(
-    chinese: LightRAG, mode: Mode, question: str, document: str
+    chinese: LightRAG, mode: str, question: str, document: str
 ) -> None:
     assert document in first_document(chinese, question, mode)
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from lightrag_jsonl import Context, JsonlResult, QueryParam, Relation
 from lightrag_jsonl.core.edges import EdgeSelection, edge_ids
 from lightrag_jsonl.core.protocols import QueryObserver
-from lightrag_jsonl.core.types import Record
 from lightrag_jsonl.retrieval.edge_selection import DESCRIPTION_LENGTH, resolve_selection
 from lightrag_jsonl.testing import ScriptedLLM
+from tests.kit import Record
 from tests.retrieval.conftest import Pipelines
 
 COLLIDING = [

@@ -10,12 +10,10 @@ from typing import Any
 import pytest
 
 from lightrag_jsonl import LLM, AsyncLightRAG, Document, Message, QueryParam
-from lightrag_jsonl.core.modes import GRAPH_MODES, MODES, Mode
 from lightrag_jsonl.rules import HashEmbedder, OfflineKeywords
 from lightrag_jsonl.testing import Request, ScriptedLLM
-from tests.kit import index, unzipped
+from tests.kit import GRAPH_MODES, RANKING_MODES, index, unzipped
 
-SEARCHING: tuple[Mode, ...] = ("naive", *GRAPH_MODES)
 FIRST_ZH, THEN_ZH = "曹操是谁？", "他的父亲原来姓什么"
 FIRST, THEN = "Who is Scrooge?", "Who was his partner?"
 TALK = (Message("user", FIRST), Message("assistant", "An old miser."))
@@ -45,10 +43,8 @@ async def carol(folder: Path, llm: LLM | None = None, **more: Any) -> AsyncItera
         yield rag
 
 
-@pytest.mark.parametrize("mode", SEARCHING)
-async def test_without_a_model_rules_make_a_follow_up_searchable(
-    tmp_path: Path, mode: Mode
-) -> None:
+@pytest.mark.parametrize("mode", RANKING_MODES)
+async def test_without_a_model_rules_make_a_follow_up_searchable(tmp_path: Path, mode: str) -> None:
     """It takes the names of the turns before; asked alone, it leads elsewhere."""
     param = QueryParam(mode=mode, conversation_history=TALK)
     async with carol(tmp_path) as rag:
@@ -72,7 +68,7 @@ async def test_a_chinese_follow_up_finds_the_passage_first(
         paragraphs = sanguo(shared_data)
         text = "\n\n".join([paragraph.text for paragraph in paragraphs])
         await rag.insert([text] if in_chunks else paragraphs)
-        for mode in SEARCHING:
+        for mode in RANKING_MODES:
             context = await rag.retrieve(THEN_ZH, mode=mode, conversation_history=talk)
             best = context.chunks[: 3 if in_chunks else 1]
             assert any("本姓夏侯氏" in chunk.text for chunk in best), mode
@@ -86,9 +82,9 @@ def found(request: Request, question: object = "Who was Scrooge's partner?") -> 
     return "Marley [1]."
 
 
-@pytest.mark.parametrize("mode", SEARCHING)
+@pytest.mark.parametrize("mode", RANKING_MODES)
 async def test_the_model_makes_the_question_whole_and_answers_the_users_own(
-    tmp_path: Path, mode: Mode
+    tmp_path: Path, mode: str
 ) -> None:
     """Every search uses the whole question; the answer's prompt holds what the user wrote. Without
     a history nothing is rewritten, and `naive` makes no such call.
@@ -108,7 +104,7 @@ async def test_the_model_makes_the_question_whole_and_answers_the_users_own(
         assert trace.keywords == answer.context.keywords
         llm.requests.clear()
         answer = await rag.query(THEN, QueryParam(mode=mode))
-        assert len(llm.requests) == 1 + MODES[mode].graph
+        assert len(llm.requests) == 1 + (mode in GRAPH_MODES)
         assert '"question"' not in llm.requests[0].text and not answer.context.keywords.question
 
 

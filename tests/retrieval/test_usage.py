@@ -16,12 +16,10 @@ from lightrag_jsonl import (
     QueryParam,
     Usage,
 )
-from lightrag_jsonl.core.modes import Mode
-from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.rules import HashEmbedder
 from lightrag_jsonl.testing import Request, ScriptedLLM
 from lightrag_jsonl.tracing.events import End, Event
-from tests.kit import entity, index
+from tests.kit import Vectors, entity, index
 from tests.llm.test_client import Pieces
 
 TEXT = Document("Marie Curie discovered radium in Paris.", id="d1")
@@ -53,7 +51,7 @@ class Limited(ScriptedLLM):
 @pytest.mark.parametrize("mode", ["naive", "mix", "bypass"])
 @pytest.mark.parametrize("finish", ["stop", "length"])
 async def test_an_answer_says_that_it_is_cut(
-    tmp_path: Path, mode: Mode, finish: Literal["stop", "length"]
+    tmp_path: Path, mode: str, finish: Literal["stop", "length"]
 ) -> None:
     """Whole or streamed; new, from the cache, or given again to a similar question."""
     model = Limited(finish)

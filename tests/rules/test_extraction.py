@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lightrag_jsonl import Chunk, LightRAG
-from lightrag_jsonl.core.languages import MENTIONED_TOGETHER, Language
+from lightrag_jsonl.core.languages import MENTIONED_TOGETHER
 from lightrag_jsonl.core.options import ENTITY_TYPES
 from lightrag_jsonl.core.types import UNKNOWN_TYPE
 from lightrag_jsonl.rules import OfflineExtractor, name_problem
@@ -35,11 +35,11 @@ MIXED = st.lists(
 ).map(" ".join)
 
 
-def descriptions(text: str, language: Language = "en") -> dict[str, str]:
+def descriptions(text: str, language: str = "en") -> dict[str, str]:
     return {one.name: one.description for one in extract_text(text, language).entities}
 
 
-def neighbours(text: str, language: Language = "en") -> set[frozenset[str]]:
+def neighbours(text: str, language: str = "en") -> set[frozenset[str]]:
     relations = extract_text(text, language).relations
     return {frozenset((relation.source, relation.target)) for relation in relations}
 
@@ -56,7 +56,7 @@ def neighbours(text: str, language: Language = "en") -> set[frozenset[str]]:
         ("１９３１年，林梅在上海开了茶馆（tea@house.cn）。" * 3, "en"),
     ],
 )
-def test_the_names_of_a_text_are_those_of_its_entities(text: str, language: Language) -> None:
+def test_the_names_of_a_text_are_those_of_its_entities(text: str, language: str) -> None:
     """Though all else of the sentences is left out: with markup and addresses, in either language."""
     entities = extract_text(text, language=language).entities
     assert text_names(text, language) == [entity.name for entity in entities] != []
@@ -72,7 +72,7 @@ def test_texts_without_names_are_empty(text: str) -> None:
 
 @given(st.one_of(MIXED, st.text(max_size=80)), st.sampled_from(["en", "zh"]))
 @settings(deadline=None)
-def test_what_is_found_stands_in_the_text(text: str, language: Language) -> None:
+def test_what_is_found_stands_in_the_text(text: str, language: str) -> None:
     """Names occur in the text, types are the language's or unknown, and all that is said of two names is
     that they are mentioned together.
     """
@@ -323,7 +323,7 @@ def test_a_description_holds_the_name() -> None:
     ],
 )
 def test_names_of_a_sentence_are_mentioned_together(
-    text: str, language: Language, pair: tuple[str, str]
+    text: str, language: str, pair: tuple[str, str]
 ) -> None:
     """Whatever the sentence states or denies: no predicate is read."""
     (relation,) = extract_text(text, language).relations

@@ -10,10 +10,10 @@ import pytest
 pytest.importorskip("uvicorn", reason="needs the extra: pip install '.[server]'")
 
 from lightrag_jsonl import LLMError
-from lightrag_jsonl.core.modes import MODES
 from lightrag_jsonl.server.chat import ChatMessage, last_question
 from lightrag_jsonl.server.security import Access
 from lightrag_jsonl.testing import ScriptedLLM
+from tests.kit import MODES
 from tests.server.running import PacedLLM, Running, serving, serving_model
 
 TITLE_TASK = """### Task:

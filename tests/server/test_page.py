@@ -18,13 +18,12 @@ from selenium.webdriver.support.ui import Select
 
 from lightrag_jsonl import Document, LightRAG
 from lightrag_jsonl.core.languages import STATING_NOTHING
-from lightrag_jsonl.core.types import Record
 from lightrag_jsonl.export.graph_formats import COLORS
 from lightrag_jsonl.providers.settings import Setup
 from lightrag_jsonl.server.app import STATIC
 from lightrag_jsonl.server.security import Access
 from lightrag_jsonl.testing import ScriptedLLM
-from tests.kit import entity, relation
+from tests.kit import Record, entity, relation
 from tests.server.browsing import Page, install_packages, run_npm
 from tests.server.running import (
     PacedLLM,

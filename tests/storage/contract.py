@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from msgspec import structs
 
 from lightrag_jsonl import Completion, LockedError, StorageError, Usage
 from lightrag_jsonl.core import types as t
-from lightrag_jsonl.core.types import Json, Kind, TraceSummary
+from lightrag_jsonl.core.types import TraceSummary
 from lightrag_jsonl.storage import rows as r
 from lightrag_jsonl.storage.filters import parse_where
 from lightrag_jsonl.storage.opening import has_index, open_store
@@ -28,7 +29,7 @@ from tests.kit import filled
 TEXTS = ("Marie Curie discovered radium.", "居里夫人发现了镭。", "１２ 🙂", " ", "")
 SHORTEST_SECRET = 16  # characters that nobody guesses
 ROWS = np.eye(4, dtype=np.float32)
-ALL_ROWS: Mapping[Kind, Sequence[int]] = {"entity": (1, 2), "relation": (1,), "chunk": (3, 4)}
+ALL_ROWS: Mapping[str, Sequence[int]] = {"entity": (1, 2), "relation": (1,), "chunk": (3, 4)}
 REJECTION = t.Rejection(2, "oops", "not_json", "no object")
 EXTRACTION = t.Extraction(rejections=(REJECTION,), gleaned=(3, 1), usage=Usage(7, 5, 1, 2))
 BORN = (("born", "1867"),)
@@ -366,7 +367,7 @@ class StoreContract:
 
     def test_filters_find_the_chunks_of_documents(self, tmp_path: Path) -> None:
         """A condition on the metadata, on a document's own fields or on its themes finds its chunks."""
-        cases: list[tuple[dict[str, Json], list[int]]] = [
+        cases: list[tuple[dict[str, Any], list[int]]] = [
             ({}, [1, 2, 3, 4]),
             ({"id": "d2"}, [3, 4]),
             ({"title": "Title 1", "source": None}, [1, 2]),

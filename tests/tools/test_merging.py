@@ -19,11 +19,10 @@ from lightrag_jsonl import (
     NotFoundError,
     SettingsError,
 )
-from lightrag_jsonl.core.types import Record
 from lightrag_jsonl.testing import HashEmbedder, Request, ScriptedLLM
 from lightrag_jsonl.text.strings import digest
 from tests.indexing.libraries import edit, edits, libraries, pending, slow
-from tests.kit import entity, index, jsonl, problems, reading, relation, view
+from tests.kit import Record, entity, index, jsonl, problems, reading, relation, view
 from tests.laws.test_order import rows
 from tests.processes import run_python
 

@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 
 from lightrag_jsonl import AsyncLightRAG, LightRAG, LLMError, NotFoundError, QueryParam
-from lightrag_jsonl.core.modes import MODES, Mode
 from lightrag_jsonl.testing import ScriptedLLM
 from lightrag_jsonl.tracing.events import AnswerChunk, Answered, End, Event, SelectionMade
 from lightrag_jsonl.tracing.trace import assemble_trace
+from tests.kit import GRAPH_MODES, MODES
 from tests.processes import run_python
 
 from .curie import CHINESE, ENGLISH, Example, filled, opened, settings, step
 
-PLAIN: Mode = "hybrid"  # edges and no chunks of its own: the mode of the 18 quads
+PLAIN: str = "hybrid"  # edges and no chunks of its own: the mode of the 18 quads
 ORDER = ["session", "keywords", "retrieval", "selection", "chunk", "answer", "end"]
 BROKEN = LLMError("the model is out")
 
@@ -29,7 +29,7 @@ def example(request: pytest.FixtureRequest) -> Example:
     return found
 
 
-def explained(rag: LightRAG, example: Example = ENGLISH, mode: Mode = PLAIN) -> str:
+def explained(rag: LightRAG, example: Example = ENGLISH, mode: str = PLAIN) -> str:
     return str(rag.query(example.question, mode=mode, explain=True).trace_id)
 
 
@@ -39,7 +39,7 @@ def exported(folder: Path, example: Example, *, with_source: bool = False) -> st
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "mix"])
-def test_events_come_in_order(tmp_path: Path, example: Example, mode: Mode) -> None:
+def test_events_come_in_order(tmp_path: Path, example: Example, mode: str) -> None:
     """Example 1: one edge chosen, three lines refused, and nothing else reaches the synthesis."""
     model, events = example.model(), list[Event]()
     with filled(tmp_path, example, model) as rag:
@@ -204,7 +204,7 @@ def test_every_mode_leaves_a_sound_trace(tmp_path: Path, selection: str) -> None
     """Whatever the mode and the way of choosing, the trace is whole, checked and exportable."""
     pyoxigraph = pytest.importorskip("pyoxigraph")
     with filled(tmp_path, ENGLISH) as rag:
-        for mode, plan in MODES.items():
+        for mode in MODES:
             param = QueryParam(mode=mode, selection=selection)  # type: ignore[arg-type]
             trace = rag.traces.get(str(rag.query(ENGLISH.question, param).trace_id))
             text = rag.traces.export(trace.id, with_source=True)
@@ -212,9 +212,9 @@ def test_every_mode_leaves_a_sound_trace(tmp_path: Path, selection: str) -> None
             assert ENGLISH.question in rag.traces.page(trace.id)
             assert rag.traces.verify() == () == rag.traces.verify(trace.id)
             assert trace.status == "complete" and len(quads) == text.count("\n")
-            assert ("edgeCount" in text) == plan.graph
-            assert ("selectedChunk" in text) == plan.chunks
-            assert bool(trace.selected) == (plan.graph and not plan.communities)
+            assert ("edgeCount" in text) == (mode not in ("naive", "bypass"))
+            assert ("selectedChunk" in text) == (mode in ("naive", "mix", "overview"))
+            assert bool(trace.selected) == (mode in GRAPH_MODES)
             assert {one.reasoning is not None for one in trace.selected} <= {selection == "llm"}
 
 
@@ -258,7 +258,7 @@ NUMBERED = re.compile(r"^(?:[0-9]{9} )?\[(\d+)\] ", re.MULTILINE)
 @pytest.mark.parametrize("explain", [True, False])
 @pytest.mark.parametrize("mode", ["naive", "hybrid", "mix"])
 def test_the_prompt_contains_exactly_what_the_trace_shows(
-    tmp_path: Path, example: Example, explain: bool, mode: Mode
+    tmp_path: Path, example: Example, explain: bool, mode: str
 ) -> None:
     """The model received the items of the trace, all of them, and no other."""
     model = example.model()
@@ -345,7 +345,7 @@ async def test_twenty_queries_at_once_leave_twenty_whole_traces(tmp_path: Path) 
         await rag.insert_records(ENGLISH.document(), ENGLISH.records)
 
         async def ask(number: int) -> None:
-            question, mode = f"What did Marie Curie discover? ({number})", [*MODES][number % 6]
+            question, mode = f"What did Marie Curie discover? ({number})", MODES[number % 6]
             own = heard[question] = list[Event]()
             await rag.query(question, mode=mode, explain=True, listener=own.append)
 

@@ -19,13 +19,12 @@ from hypothesis import strategies as st
 from lightrag_jsonl import ConfigError, LightRAG, QueryParam, StorageError
 from lightrag_jsonl.cli import main
 from lightrag_jsonl.core.address import as_address
-from lightrag_jsonl.core.modes import MODES
 from lightrag_jsonl.core.types import TraceSummary
 from lightrag_jsonl.storage.opening import has_index, open_store
 from lightrag_jsonl.storage.store import Store
 from lightrag_jsonl.tools.copying import copy_index
 from tests.indexing.libraries import Step, change, pending, steps
-from tests.kit import index, problems, view
+from tests.kit import SEARCHING_MODES, index, problems, view
 from tests.laws.killed import run
 from tests.storage.contract import stored_content
 from tests.storage.test_processes import (  # noqa: F401
@@ -140,7 +139,7 @@ async def test_the_graph_can_stay_in_the_database(url: Url, unbroken: Path) -> N
                 assert np.array_equal(*found), name
             assert np.array_equal(one.graph.ends(ids[:4]), other.graph.ends(ids[:4]))
         keywords: Any = {"ll_keywords": ["Person00"], "hl_keywords": ["walk"]}
-        for mode in (one for one in MODES if one != "bypass"):
+        for mode in SEARCHING_MODES:
             found = [
                 await rag.retrieve("Whom did Person00 meet?", QueryParam(mode=mode, **keywords))
                 for rag in (in_memory, in_database)
