@@ -13,7 +13,6 @@ from typing import Any, get_args
 import click
 import networkx as nx
 import pytest
-from click.testing import CliRunner
 
 from lightrag_jsonl import (
     AsyncLightRAG,
@@ -24,15 +23,14 @@ from lightrag_jsonl import (
     PromptManager,
     QueryParam,
 )
-from lightrag_jsonl.cli import main
 from lightrag_jsonl.core import modes
-from lightrag_jsonl.core.tokens import FittedTokenizer
 from lightrag_jsonl.export.graph_formats import SUFFIXES, GraphFormat
 from lightrag_jsonl.readers.formats import FILE_FORMATS, READERS
 from lightrag_jsonl.readers.old_office import OLD_FORMATS
 from lightrag_jsonl.testing import HashEmbedder
+from tests.cli.conftest import PROGRAM, run
 from tests.conftest import CHECKOUT
-from tests.kit import DEFAULT_MODE, GRAPH_MODES, MODES, entity, jsonl, relation
+from tests.kit import DEFAULT_MODE, GRAPH_MODES, MODES, TOKENIZER, entity, jsonl, relation
 from tests.servers import Reply, Request, ScriptedServer, chat_reply, embedding_reply, stream_reply
 
 DOCS = CHECKOUT / "docs"
@@ -137,7 +135,7 @@ def test_every_replacement_of_a_lightrag_call_works(name: str, tmp_path: Path) -
         **folders,
         **{"f": _model, "e": HashEmbedder(dim=64), "nx": nx, "prompts": PromptManager.load("en")},
         **{"text": "Ada lives in London.", "q": "Where does Ada live?"},
-        **{"reranker": _reranker, "tokenizer": FittedTokenizer()},
+        **{"reranker": _reranker, "tokenizer": TOKENIZER},
         **{one.__name__: one for one in (AsyncLightRAG, Document, IndexOptions, LightRAG)},
         **{"OpenAILLM": OpenAILLM, "QueryParam": QueryParam},
     }
@@ -206,7 +204,7 @@ COMMAND_LINE = re.compile(r"lightrag-jsonl((?: [^\s`#|;&，。、；）]+)+)")
 
 def help_of(*words: str) -> str:
     """The help text of a command on one line."""
-    result = CliRunner().invoke(main, [*words, "--help"])
+    result = run(*words, "--help")
     assert result.exit_code == 0, result.output
     return " ".join(result.output.split())
 
@@ -330,7 +328,7 @@ def command_lines() -> Iterator[tuple[str, str]]:
         text = page.read_text(encoding="utf-8").replace("\\\n", " ")
         for match in COMMAND_LINE.finditer(text):
             yield page.name, match[1]
-    for name in main.list_commands(click.Context(main)):
+    for name in PROGRAM.list_commands(click.Context(PROGRAM)):
         for match in COMMAND_LINE.finditer(help_of(name)):
             yield f"{name} --help", match[1]
 
@@ -340,14 +338,14 @@ def test_command_lines_of_the_documentation_exist() -> None:
     lines = list(command_lines())
     for place, line in lines:
         words = line.split()
-        command: click.Command = main
+        command: click.Command = PROGRAM
         while isinstance(command, click.Group) and words:
             subcommand = command.get_command(click.Context(command), words[0])
             if subcommand is None:
                 break
             command = subcommand
             words.pop(0)
-        assert command is not main or words[:1] in (["--help"], []), f"{place}: {line}"
+        assert command is not PROGRAM or words[:1] in (["--help"], []), f"{place}: {line}"
         options = {option for parameter in command.params for option in parameter.opts} | {"--help"}
         shown = {word.partition("=")[0] for word in words if word.startswith("--")}
         assert shown <= options, f"{place}: {line}: no such option: {shown - options}"
@@ -394,7 +392,7 @@ def test_the_formats_that_a_page_names_are_read(page: str, extra: str, end: str)
 
 def test_the_help_has_every_format() -> None:
     """With its suffixes, before or after the extra, as its reader needs it."""
-    result = CliRunner().invoke(main, ["help", "formats"])
+    result = run("help", "formats")
     plain, _, others = result.output.partition("the extra `files`")
 
     assert suffixes(needs_extra=False) <= set(plain.split())

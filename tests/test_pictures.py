@@ -7,6 +7,7 @@ from types import ModuleType
 import pytest
 
 from tests.conftest import CHECKOUT
+from tests.kit import Language
 
 PICTURES = CHECKOUT / "docs" / "pictures"
 
@@ -24,7 +25,7 @@ def script(name: str) -> ModuleType:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_the_pictures_of_pages_are_current(language: str, tmp_path: Path) -> None:
+def test_the_pictures_of_pages_are_current(language: Language, tmp_path: Path) -> None:
     """The answer with its marked claim, names, types and relations are those of the program today; if not:
     python docs/pictures/make.py
     """

@@ -13,12 +13,10 @@ from typing import Any
 import pytest
 
 from lightrag_jsonl import Document, LightRAG
-from lightrag_jsonl.cli.demo import SCREEN_COLUMNS
-from lightrag_jsonl.cli.output import width
 from lightrag_jsonl.cli.samples import sample_documents, sample_records
-from tests.cli.conftest import run, run_json
+from tests.cli.conftest import columns, run, run_json
 from tests.conftest import CHECKOUT
-from tests.kit import entity, view
+from tests.kit import Language, entity, view
 
 
 @pytest.mark.slow
@@ -167,7 +165,7 @@ def test_demo_shows_both_ends_of_a_relation(demo: Demo) -> None:
 
     assert relations
     assert all(line.count(" — ") == 2 for line in relations)
-    assert all(width(line) <= SCREEN_COLUMNS for line in relations)
+    assert all(columns(line) <= 80 for line in relations)
 
 
 @pytest.mark.slow
@@ -212,7 +210,7 @@ def test_demo_answers_its_questions_from_its_samples(demo: Demo) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_the_records_of_the_samples_say_what_the_articles_say(
-    language: str, tmp_path: Path
+    language: Language, tmp_path: Path
 ) -> None:
     """Each description is a sentence of the article; no record is refused; every article has some."""
     records = sample_records(language)
