@@ -24,12 +24,12 @@ from lightrag_jsonl.storage.opening import has_index, open_store
 from lightrag_jsonl.storage.store import FORMAT, Store
 from lightrag_jsonl.storage.vector_index import NO_VECTOR
 from lightrag_jsonl.storage.views import Transaction
-from tests.kit import filled
+from tests.kit import Kind, filled
 
 TEXTS = ("Marie Curie discovered radium.", "居里夫人发现了镭。", "１２ 🙂", " ", "")
 SHORTEST_SECRET = 16  # characters that nobody guesses
 ROWS = np.eye(4, dtype=np.float32)
-ALL_ROWS: Mapping[str, Sequence[int]] = {"entity": (1, 2), "relation": (1,), "chunk": (3, 4)}
+ALL_ROWS: Mapping[Kind, Sequence[int]] = {"entity": (1, 2), "relation": (1,), "chunk": (3, 4)}
 REJECTION = t.Rejection(2, "oops", "not_json", "no object")
 EXTRACTION = t.Extraction(rejections=(REJECTION,), gleaned=(3, 1), usage=Usage(7, 5, 1, 2))
 BORN = (("born", "1867"),)

@@ -9,12 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lightrag_jsonl import Chunk, ConfigError
-from lightrag_jsonl.core.types import Extraction
 from lightrag_jsonl.storage.filters import OPPOSITES, TEXT_COMPARATORS, Condition, parse_where
 from lightrag_jsonl.storage.rows import StoredChunk, StoredDocument
-from lightrag_jsonl.storage.sqlite.database import SQLiteStore
 from lightrag_jsonl.storage.store import Store
 from lightrag_jsonl.text.terms import index_terms
+from tests.kit import extraction, store_at
 
 OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
     **{"=": operator.eq, "!=": operator.eq, "<": operator.lt},
@@ -28,9 +27,9 @@ Documents = list[dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> SQLiteStore:
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     """A store; each test puts other documents into it."""
-    return SQLiteStore(tmp_path_factory.mktemp("filters"))
+    return store_at(tmp_path_factory.mktemp("filters"))
 
 
 def put(store: Store, documents: Documents, *, deleted: Iterable[int] = ()) -> None:
@@ -57,7 +56,7 @@ def put(store: Store, documents: Documents, *, deleted: Iterable[int] = ()) -> N
             )
             transaction.put_documents([(document, ())])
             chunk = Chunk(f"c{row}", f"d{row}", 0, 1, 0, len(text), text)
-            transaction.put_chunks([StoredChunk(row, row, chunk, 1.0, Extraction())])
+            transaction.put_chunks([StoredChunk(row, row, chunk, 1.0, extraction())])
         transaction.delete_documents(deleted)
 
 
