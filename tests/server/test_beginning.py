@@ -6,7 +6,6 @@ import pytest
 
 from lightrag_jsonl import Document, LightRAG
 from lightrag_jsonl.readers.formats import FILE_FORMATS
-from lightrag_jsonl.server.security import Access
 from tests.cli.conftest import run
 from tests.kit import DEFAULT_MODE, MODES, entity, relation
 from tests.server.running import Running, process_serving, serving
@@ -138,8 +137,8 @@ def by_language(names: tuple[str, str]) -> dict[str, str]:
 
 def test_the_model_of_a_shared_server_is_set_where_it_starts(kb: Path) -> None:
     """A server with a token or another name refuses it, and says how."""
-    for access in (Access(token=TOKEN), Access(hosts=("kb.example.org",))):
-        with serving(kb, access=access) as server:
+    for access in ({"token": TOKEN}, {"hosts": ("kb.example.org",)}):
+        with serving(kb, **access) as server:
             assert not server.get("/indexes/kb/settings")["may_set_model"]
             body = {"llm": "m", "base_url": "http://127.0.0.1:9/v1"}
             refused = server.post("/indexes/kb/settings", body, 403)
