@@ -118,7 +118,7 @@ async def test_records_that_are_no_json_are_refused(tmp_path: Path) -> None:
         for bad in (deep, b"1900", 10**5_000):
             record = {**entity("Ann"), "x": bad}
             with pytest.raises(ConfigError, match="plain JSON that can be stored"):
-                await rag.insert_records(Document("Ann met Bob."), [record])  # type: ignore[list-item]
+                await rag.insert_records(Document("Ann met Bob."), [record])
         assert await rag.documents() == ()
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from lightrag_jsonl import Chunk, Completion, IndexOptions, PromptManager
-from lightrag_jsonl.core.types import Extraction
 from lightrag_jsonl.indexing.examples import Examples, TextWords
 from lightrag_jsonl.indexing.extraction import (
     ANSWER_PER_TOKEN,
@@ -61,13 +60,13 @@ async def extract(
     tokens: int = 40,
     prompt_set: PromptManager | None = None,
     **settings: Any,
-) -> tuple[Extraction, ScriptedLLM]:
+) -> tuple[Any, ScriptedLLM]:
     """What a scripted model's answers give for one chunk."""
     llm = ScriptedLLM(script)
     client = ModelClient(
         llm, prompt_set or prompts(language), MemoryCache(), max_concurrent_calls=1
     )
-    options = IndexOptions(max_gleanings=0, **settings)  # type: ignore[arg-type]
+    options = IndexOptions(max_gleanings=0, **settings)
     extractor = LLMExtractor(
         client,
         options,
@@ -89,11 +88,11 @@ async def extract(
     return await extractor.extract(chunk), llm
 
 
-def names(extraction: Extraction) -> set[str]:
+def names(extraction: Any) -> set[str]:
     return {mention.name for mention in extraction.entities}
 
 
-def reasons(extraction: Extraction) -> Counter[str]:
+def reasons(extraction: Any) -> Counter[str]:
     return Counter(rejection.reason for rejection in extraction.rejections)
 
 

@@ -63,7 +63,7 @@ def attribute(name: str, kind: str, attribute: str, value: object) -> Record:
         "entity": name,
         "entity_type": kind,
         "attribute": attribute,
-        "value": value,  # type: ignore[dict-item]
+        "value": value,
     }
 
 
