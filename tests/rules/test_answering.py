@@ -15,6 +15,7 @@ from lightrag_jsonl.rules.answering import sentence_limit
 from lightrag_jsonl.text.citation_markers import CITATION_MARKER, CitationNumbering
 from lightrag_jsonl.tracing.citations import resolve_citations
 from lightrag_jsonl.tracing.statements import uncited_statements
+from tests.kit import Language
 from tests.tracing.conftest import stored
 
 MARLEY = "Marley was dead. Old Marley was as dead as a door-nail [3]. The weather was foggy."
@@ -28,7 +29,7 @@ def context(*texts: str, facts: bool = True) -> Context:
     return Context(chunks=chunks, entities=FACTS if facts else (), relations=LINKS if facts else ())
 
 
-def answer(question: str, given: Context, language: str = "en") -> str:
+def answer(question: str, given: Context, language: Language = "en") -> str:
     return asyncio.run(ExtractiveAnswerer(language).answer(question, given))
 
 
@@ -118,7 +119,7 @@ def test_quotes_are_clean_and_no_bracket_of_a_source_reads_as_a_citation(
     ],
 )
 def test_a_point_is_shown_with_what_it_stands_under(
-    language: str, text: str, question: str, line: str
+    language: Language, text: str, question: str, line: str
 ) -> None:
     """A point of a list with its lead-in or heading, a row with its columns, an answer with its question."""
     assert line in quoted_lines(answer(question, context(text, facts=False), language))
@@ -182,7 +183,7 @@ def test_nothing_is_judged() -> None:
         ("谁卖了谷仓？", "谷仓在春天卖了。"),
         ("谁卖了谷仓？", "赵凯卖了谷仓👻。"),
     ):
-        language: str = "zh" if question[0] > "z" else "en"
+        language: Language = "zh" if question[0] > "z" else "en"
         lines = answer(question, context(text, facts=False), language).split("\n")
         assert lines[0].startswith(
             ("The sentences of the sources that are nearest", "资料中与问题")
@@ -280,7 +281,7 @@ def test_the_text_right_below_a_title_is_as_much_about_it_as_the_text_of_a_secti
     ],
 )
 def test_what_is_asked_is_shown_beside_a_name_that_stands_in_many_sentences(
-    text: str, question: str, language: str, said: str
+    text: str, question: str, language: Language, said: str
 ) -> None:
     """Prose does not repeat its subject in each sentence."""
     assert said in quoted_lines(answer(question, context(text, facts=False), language))
@@ -386,7 +387,9 @@ def test_code_is_not_quoted() -> None:
         ("zh", "沈知微出生在哪里？", "一句话", "沈知微出生在绍兴🐛。 [1]"),
     ],
 )
-def test_one_sentence_is_one_sentence(language: str, question: str, form: str, line: str) -> None:
+def test_one_sentence_is_one_sentence(
+    language: Language, question: str, form: str, line: str
+) -> None:
     """The nearest one and nothing else."""
     text = "Ada Moor kept bees. Ada Moor was born in Vale. 沈知微养蚕。沈知微出生在绍兴🐛。"
     assert answer(question, replace(context(text), response_type=form), language) == line
@@ -547,7 +550,7 @@ def test_a_quote_with_a_link_stands_once(tmp_path: Path) -> None:
     ],
 )
 def test_what_says_what_something_is_comes_first(
-    question: str, text: str, first: str, language: str
+    question: str, text: str, first: str, language: Language
 ) -> None:
     """To a question for a definition, before sentences that only hold the word."""
     lines = quoted_lines(answer(question, context(text, facts=False), language))
@@ -624,7 +627,7 @@ def test_words_of_a_mail_stand_behind_their_sender() -> None:
     ],
 )
 def test_headings_and_questions_are_shown_with_what_stands_below(
-    text: str, question: str, language: str, first: str
+    text: str, question: str, language: Language, first: str
 ) -> None:
     """What only repeats the question comes not first: a heading, in bold or numbered, or a question."""
     assert quoted_lines(answer(question, context(text), language))[0] == f"{first} [1]"
@@ -678,7 +681,7 @@ def test_words_of_a_question_that_no_quote_has_are_named(
     question: str, text: str, missing: str
 ) -> None:
     """If they are more than half of it: a quote that shares one common word may be about something else."""
-    language: str = "en" if question.isascii() else "zh"
+    language: Language = "en" if question.isascii() else "zh"
     said = answer(question, context(text, facts=False), language)
     assert missing in said
     assert (missing != "") == ("none of these sentences" in said or "都没有出现" in said)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lightrag_jsonl.rules import HashEmbedder
+from lightrag_jsonl.testing import HashEmbedder
 from tests.kit import Vectors, rows_of
 
 

@@ -6,9 +6,10 @@ import pytest
 
 from lightrag_jsonl import Keywords, Message
 from lightrag_jsonl.rules import OfflineKeywords
+from tests.kit import Language
 
 
-def keywords(question: str, *history: Message, language: str = "en") -> Keywords:
+def keywords(question: str, *history: Message, language: Language = "en") -> Keywords:
     return asyncio.run(OfflineKeywords(language).keywords(question, history))
 
 
@@ -78,7 +79,7 @@ def test_empty_questions_have_no_keywords(question: str) -> None:
     ],
 )
 def test_a_question_with_words_of_its_own_needs_no_earlier_turn(
-    before: str, question: str, language: str
+    before: str, question: str, language: Language
 ) -> None:
     """Without a pronoun or a word that goes on with the subject, the answer is as without a conversation."""
     turns = (Message("user", before), Message("assistant", "Ines Calder did."))
