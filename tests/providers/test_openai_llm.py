@@ -22,9 +22,9 @@ from lightrag_jsonl import (
     parse_jsonl,
 )
 from lightrag_jsonl.core.protocols import ConstrainedLLM
-from lightrag_jsonl.core.tokens import FittedTokenizer
 from lightrag_jsonl.llm.thinking import is_only_thinking
 from lightrag_jsonl.providers.completions import read_completion
+from tests.kit import TOKENIZER
 from tests.servers import (
     Reply,
     Request,
@@ -457,7 +457,7 @@ async def test_other_tokenizers_are_no_cut(
     caplog: pytest.LogCaptureFixture, text: str, share: float
 ) -> None:
     """Nor are servers that count nothing, or that count cached tokens apart."""
-    tokens = int(FittedTokenizer().count(text) * share)
+    tokens = int(TOKENIZER.count(text) * share)
     replies = [
         chat_reply("ok", prompt_tokens=tokens),
         chat_reply("ok", prompt_tokens=0),

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from lightrag_jsonl import LightRAG
-from lightrag_jsonl.rules import HashEmbedder
-from lightrag_jsonl.testing import ScriptedLLM
+from lightrag_jsonl.testing import HashEmbedder, ScriptedLLM
 from tests.kit import Vectors
 
 TEXTS = ("Émilie du Châtelet translated Newton 🙂.", "沈括写了《梦溪笔谈》。")

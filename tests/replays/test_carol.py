@@ -7,7 +7,7 @@ import pytest
 
 from lightrag_jsonl import IndexOptions
 from lightrag_jsonl.testing import HashEmbedder, ReplayLLM, Request
-from tests.kit import index, problems
+from tests.kit import Mode, index, problems
 from tests.replays.carol import documents
 
 pytestmark = pytest.mark.slow  # reads a whole novel's answers
@@ -56,7 +56,7 @@ async def test_the_graph_holds_what_the_model_wrote(carol: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ["naive", "local", "hybrid", "mix"])
-async def test_the_partner_is_found(carol: Path, mode: str) -> None:
+async def test_the_partner_is_found(carol: Path, mode: Mode) -> None:
     """The passage that names him comes first, in `hybrid`, which does not weigh texts, among the first two: the
     relation nearest to the question joins Scrooge to "Mr. Scrooge's partner", which leads nowhere.
     """

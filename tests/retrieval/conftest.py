@@ -9,7 +9,7 @@ import pytest
 
 from lightrag_jsonl import AsyncLightRAG, Document, LightRAG
 from lightrag_jsonl.retrieval.pipeline import QueryPipeline
-from lightrag_jsonl.rules import HashEmbedder
+from lightrag_jsonl.testing import HashEmbedder
 from tests.kit import Record, entity, prompts, relation
 
 Given = tuple[Document, list[Record]]

@@ -6,14 +6,14 @@ import pytest
 
 from lightrag_jsonl import Document, QueryParam
 from lightrag_jsonl.testing import ScriptedLLM
-from tests.kit import index
+from tests.kit import Language, index
 
-TEXTS: dict[str, str] = {
+TEXTS: dict[Language, str] = {
     "en": "Ann Lee keeps the mill at Marsh End.",
     "zh": "李安看守沼泽村的磨坊。",
 }
-QUESTIONS: dict[str, str] = {"en": "Who keeps the mill?", "zh": "谁看守磨坊？"}
-NOTES: dict[str, str] = {"en": "no answer in words", "zh": "没有写出答案"}
+QUESTIONS: dict[Language, str] = {"en": "Who keeps the mill?", "zh": "谁看守磨坊？"}
+NOTES: dict[Language, str] = {"en": "no answer in words", "zh": "没有写出答案"}
 NAIVE = QueryParam(mode="naive")
 
 
@@ -33,7 +33,7 @@ NAIVE = QueryParam(mode="naive")
     ],
 )
 async def test_the_passages_stand_in_for_an_answer_without_words(
-    language: str, reply: str, streamed: bool, tmp_path: Path
+    language: Language, reply: str, streamed: bool, tmp_path: Path
 ) -> None:
     """The answer says so, and quotes the sources with their numbers; the next question asks anew."""
     llm = ScriptedLLM([reply, "Ann Lee [1]."])

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from lightrag_jsonl import AsyncLightRAG, ConfigError, Document, IndexOptions, QueryParam
-from tests.kit import SEARCHING_MODES, Record, entity, index, relation
+from tests.kit import SEARCHING_MODES, Mode, Record, entity, index, relation
 
 QUESTION = "Who heads the Harbor Museum?"
 HEADS = {"keywords": ["head of"]}
@@ -69,7 +69,7 @@ async def insert_versions(rag: AsyncLightRAG) -> None:
     [("2020", "Anna Berg", "Carl Dorn"), ("2022-01", "Carl Dorn", "Anna Berg is the head")],
 )
 async def test_nothing_of_another_time_is_seen(
-    tmp_path: Path, mode: str, as_of: str, visible: str, hidden: str
+    tmp_path: Path, mode: Mode, as_of: str, visible: str, hidden: str
 ) -> None:
     """Neither in entities, relations and descriptions, nor in passages, the prompt or the answer."""
     async with index(tmp_path) as rag:

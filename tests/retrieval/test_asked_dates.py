@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from lightrag_jsonl import Document, LightRAG, QueryParam
+from tests.kit import Mode
 
 ENGLISH_MINUTES = [
     Document(
@@ -43,7 +44,7 @@ def chinese(tmp_path_factory: pytest.TempPathFactory) -> LightRAG:
     return rag
 
 
-def first_document(rag: LightRAG, question: str, mode: str) -> str:
+def first_document(rag: LightRAG, question: str, mode: Mode) -> str:
     context = rag.retrieve(question, QueryParam(mode=mode))
     return context.chunks[0].document_id
 
@@ -60,7 +61,7 @@ def first_document(rag: LightRAG, question: str, mode: str) -> str:
     ],
 )
 def test_passages_of_an_asked_date_come_first(
-    english: LightRAG, mode: str, question: str, document: str
+    english: LightRAG, mode: Mode, question: str, document: str
 ) -> None:
     """In a heading or as the document's date."""
     assert document in first_document(english, question, mode)
@@ -94,7 +95,7 @@ def test_a_month_within_a_text_leads_nowhere(tmp_path: Path) -> None:
     ],
 )
 def test_passages_of_an_asked_chinese_date_come_first(
-    chinese: LightRAG, mode: str, question: str, document: str
+    chinese: LightRAG, mode: Mode, question: str, document: str
 ) -> None:
     assert document in first_document(chinese, question, mode)
 

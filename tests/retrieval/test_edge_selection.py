@@ -65,7 +65,7 @@ def test_small_liberties_with_an_id_are_understood(written: object) -> None:
     """Brackets, spaces and capitals around an id do not lose the edge; a blank reason is none. What
     is no id is a rejection, never an error.
     """
-    record: Record = {"id": written, "reasoning": "  "}  # type: ignore[dict-item]
+    record: Record = {"id": written, "reasoning": "  "}
     chosen, refused = resolve_selection(answer(record), ["66bd5bed"])
     assert chosen == ({"66bd5bed": ""} if written and isinstance(written, str) else {})
     assert [r.reason for r in refused] == ([] if chosen else ["unknown_id"])

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from lightrag_jsonl import QueryParam
-from tests.kit import GRAPH_MODES, SEARCHING_MODES
+from tests.kit import GRAPH_MODES, SEARCHING_MODES, Mode
 from tests.retrieval.conftest import Pipelines
 
 QUESTION = "Who was Scrooge's partner?"
@@ -15,7 +15,7 @@ QUESTION = "Who was Scrooge's partner?"
 @pytest.mark.parametrize("mode", SEARCHING_MODES)
 @pytest.mark.parametrize("where", [{"id": "clerk"}, {"date": {"$gte": "1844"}}])
 async def test_what_other_documents_say_does_not_leak(
-    carol: Path, pipelines: Pipelines, mode: str, where: dict[str, str]
+    carol: Path, pipelines: Pipelines, mode: Mode, where: dict[str, str]
 ) -> None:
     """A filter holds for chunks, entities, relations, and for merged descriptions, counts and
     reasons.

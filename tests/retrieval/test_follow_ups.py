@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from lightrag_jsonl import LLM, AsyncLightRAG, Document, Message, QueryParam
-from lightrag_jsonl.rules import HashEmbedder, OfflineKeywords
-from lightrag_jsonl.testing import Request, ScriptedLLM
-from tests.kit import GRAPH_MODES, RANKING_MODES, index, unzipped
+from lightrag_jsonl.rules import OfflineKeywords
+from lightrag_jsonl.testing import HashEmbedder, Request, ScriptedLLM
+from tests.kit import GRAPH_MODES, RANKING_MODES, Mode, index, unzipped
 
 FIRST_ZH, THEN_ZH = "曹操是谁？", "他的父亲原来姓什么"
 FIRST, THEN = "Who is Scrooge?", "Who was his partner?"
@@ -44,7 +44,9 @@ async def carol(folder: Path, llm: LLM | None = None, **more: Any) -> AsyncItera
 
 
 @pytest.mark.parametrize("mode", RANKING_MODES)
-async def test_without_a_model_rules_make_a_follow_up_searchable(tmp_path: Path, mode: str) -> None:
+async def test_without_a_model_rules_make_a_follow_up_searchable(
+    tmp_path: Path, mode: Mode
+) -> None:
     """It takes the names of the turns before; asked alone, it leads elsewhere."""
     param = QueryParam(mode=mode, conversation_history=TALK)
     async with carol(tmp_path) as rag:
@@ -84,7 +86,7 @@ def found(request: Request, question: object = "Who was Scrooge's partner?") -> 
 
 @pytest.mark.parametrize("mode", RANKING_MODES)
 async def test_the_model_makes_the_question_whole_and_answers_the_users_own(
-    tmp_path: Path, mode: str
+    tmp_path: Path, mode: Mode
 ) -> None:
     """Every search uses the whole question; the answer's prompt holds what the user wrote. Without
     a history nothing is rewritten, and `naive` makes no such call.

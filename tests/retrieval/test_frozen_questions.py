@@ -11,11 +11,10 @@ import numpy.typing as npt
 import pytest
 
 from lightrag_jsonl import Document, LightRAG, QueryParam
-from lightrag_jsonl.core.tokens import FittedTokenizer
 from lightrag_jsonl.retrieval import pagerank, ranking
 from lightrag_jsonl.retrieval.hits import Hits
 from lightrag_jsonl.testing import HashEmbedder
-from tests.kit import RANKING_MODES, Vectors, entity, prompts, relation
+from tests.kit import RANKING_MODES, TOKENIZER, Vectors, entity, prompts, relation
 
 FROZEN = Path(__file__).parent / "frozen"
 PASSAGES_AT = (2, 3)  # of so many first chunks
@@ -52,7 +51,7 @@ def rag(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LightRAG]:
         tmp_path_factory.mktemp("frozen"),
         llm="none",
         embedder=FrozenEmbedder(),
-        tokenizer=FittedTokenizer(),
+        tokenizer=TOKENIZER,
         prompts=prompts(),
     ) as rag:
         for passage in rows("passages"):

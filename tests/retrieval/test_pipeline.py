@@ -11,13 +11,14 @@ import pytest
 
 from lightrag_jsonl import ConfigError, Document, Keywords, LightRAG, Message, QueryParam
 from lightrag_jsonl.testing import HashEmbedder, ScriptedLLM
-from lightrag_jsonl.text.strings import digest
 from tests.kit import (
     GRAPH_MODES,
     RANKING_MODES,
     SEARCHING_MODES,
+    Mode,
     Vectors,
     entity,
+    fingerprint,
     index,
     relation,
     rows_of,
@@ -30,7 +31,7 @@ QUESTION = "Who was Scrooge's partner?"
 
 @pytest.mark.parametrize("mode", RANKING_MODES)
 async def test_every_mode_ranks_what_it_finds_with_scores(
-    carol: Path, pipelines: Pipelines, mode: str
+    carol: Path, pipelines: Pipelines, mode: Mode
 ) -> None:
     """The passage that answers comes first, scores fall, each hit says why it is there, and a
     second pipeline over the index agrees in every score and every character.
@@ -79,7 +80,7 @@ async def test_chinese_names_in_a_question_are_found(
 
 @pytest.mark.parametrize("mode", GRAPH_MODES)
 async def test_a_name_of_one_character_is_found_by_its_words(
-    tmp_path: Path, pipelines: Pipelines, mode: str
+    tmp_path: Path, pipelines: Pipelines, mode: Mode
 ) -> None:
     """The keyword 镭 leads first to the passages about it, though no bigram of the question does; also
     where it ends a sentence.
@@ -109,7 +110,7 @@ async def test_characters_find_an_older_wording(tmp_path: Path, pipelines: Pipel
 
 @pytest.mark.parametrize("mode", ["local", "hybrid", "mix"])
 async def test_a_named_entity_without_relations_comes_before_its_neighbours(
-    tmp_path: Path, mode: str
+    tmp_path: Path, mode: Mode
 ) -> None:
     """Relations bring others a vote that it cannot get; and the budget cuts from the end."""
     others = [entity(f"Liu B{n}", f"The {n}th of the Lius.") for n in range(9)]
@@ -181,7 +182,7 @@ def hub(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["local", "hybrid", "mix"])
 async def test_the_asked_edge_of_a_hub_ranks_first(
-    hub: Path, pipelines: Pipelines, mode: str
+    hub: Path, pipelines: Pipelines, mode: Mode
 ) -> None:
     """With seeds at both ends, 599 other relations of the hub do not bury the one asked about."""
     param = QueryParam(mode=mode, ll_keywords=("Hub", "Neighbour 417"))
@@ -226,7 +227,7 @@ async def test_given_keywords_skip_the_call(carol: Path, pipelines: Pipelines) -
     ids=["themes", "names"],
 )
 async def test_one_kind_of_keywords_is_enough_in_every_mode(
-    carol: Path, pipelines: Pipelines, mode: str, keywords: Keywords
+    carol: Path, pipelines: Pipelines, mode: Mode, keywords: Keywords
 ) -> None:
     """A mode without keywords of its own kind searches with the others."""
     param = QueryParam(mode=mode, hl_keywords=keywords.high_level, ll_keywords=keywords.low_level)
@@ -264,7 +265,7 @@ async def test_any_answer_about_keywords_leads_to_a_context(
 
 @pytest.mark.parametrize("mode", SEARCHING_MODES)
 async def test_an_empty_index_answers_without_a_model(
-    tmp_path: Path, pipelines: Pipelines, mode: str
+    tmp_path: Path, pipelines: Pipelines, mode: Mode
 ) -> None:
     """Nothing found is reported as such, in the caller's words where there are any."""
     llm = ScriptedLLM([])
@@ -293,7 +294,7 @@ def form_of_the_answer(folder: Path, param: QueryParam | None = None, **more: An
 )
 @pytest.mark.parametrize(("mode", "absent"), [("naive", None), ("local", ""), ("mix", None)])
 def test_the_form_of_an_answer_is_in_the_language_of_the_prompt(
-    tmp_path: Path, mode: str, absent: str | None, language: str, own: str
+    tmp_path: Path, mode: Mode, absent: str | None, language: str, own: str
 ) -> None:
     """Unless the caller names one, which goes out as it is."""
     with LightRAG(tmp_path, language=language) as rag:
@@ -339,7 +340,7 @@ class Ranked:
 
 @pytest.mark.parametrize("mode", RANKING_MODES)
 async def test_the_reranker_decides_as_far_as_it_is_let(
-    carol: Path, pipelines: Pipelines, mode: str
+    carol: Path, pipelines: Pipelines, mode: Mode
 ) -> None:
     """In every mode its order is the order, whatever the graph says; with less weight both count,
     and with none it is not asked.
@@ -369,7 +370,7 @@ async def test_what_vectors_and_words_show_first_is_always_shown(
     """The first passage of `naive` is among the few of `mix`, with a reranker or without, also if
     only two of them fit into the prompt.
     """
-    folder, likes = shared_data / "zh-cmrc2018", Ranked(lambda text: int(digest(text)[:4], 16))
+    folder, likes = shared_data / "zh-cmrc2018", Ranked(lambda text: int(fingerprint(text)[:4], 16))
     texts = [one["text"] for one in rows_of(folder / "passages.jsonl.gz")[:20]]
     questions = [one["question"] for one in rows_of(folder / "questions.jsonl.gz")[:12]]
     few = QueryParam(chunk_top_k=3, max_total_tokens=2500, chunk_share=0.8)
@@ -394,7 +395,7 @@ async def test_what_vectors_and_words_show_first_is_always_shown(
 )
 @pytest.mark.parametrize("mode", ["naive", "mix"])
 async def test_strange_questions_are_answered_within_the_budget(
-    carol: Path, pipelines: Pipelines, mode: str, question: str
+    carol: Path, pipelines: Pipelines, mode: Mode, question: str
 ) -> None:
     """Longer than any budget, without words, full of syntax: no crash, and no overflow."""
     llm = ScriptedLLM(lambda request: "…")
@@ -449,7 +450,7 @@ class Topics:
 
 
 @pytest.mark.parametrize("mode", ["naive", "mix"])
-async def test_a_question_about_something_else_finds_nothing(tmp_path: Path, mode: str) -> None:
+async def test_a_question_about_something_else_finds_nothing(tmp_path: Path, mode: Mode) -> None:
     """Without a passage that is clearly nearer than usual, and without a name, nothing is found."""
     async with index(tmp_path, embedder=Topics()) as rag:
         await rag.insert(
@@ -488,7 +489,7 @@ async def test_a_name_makes_a_question_one_about_the_index(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("mode", RANKING_MODES)
 async def test_there_may_be_nothing_to_rank(
-    carol: Path, tmp_path: Path, pipelines: Pipelines, mode: str
+    carol: Path, tmp_path: Path, pipelines: Pipelines, mode: Mode
 ) -> None:
     """With limits of 0 nothing is found; without any entity, only modes that search passages find
     some.

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from lightrag_jsonl import Document, FunctionEmbedder, LightRAG, QueryParam
-from lightrag_jsonl.rules import HashEmbedder
+from lightrag_jsonl.testing import HashEmbedder
 from tests.kit import Record, entity, relation
 from tests.retrieval.conftest import Pipelines, Words, fill
 

@@ -11,12 +11,12 @@ import pytest
 from lightrag_jsonl import Document, Embedder, Message, QueryParam, SentenceTransformerEmbedder
 from lightrag_jsonl.testing import HashEmbedder, ScriptedLLM
 from lightrag_jsonl.text.question_kinds import asks_about_everything, is_small_talk
-from tests.kit import Vectors, index
+from tests.kit import Mode, Vectors, index
 from tests.replays.carol import chunks
 
 pytestmark = pytest.mark.timeout(600)  # loading a trained model takes minutes on a busy machine
 
-SEARCHING: tuple[str, ...] = ("naive", "mix")
+SEARCHING: tuple[Mode, ...] = ("naive", "mix")
 
 NOTES = (
     "The bicycle's rear tire lost air again. The patch near the valve leaks; buy a new inner "
@@ -235,7 +235,7 @@ async def unanswered(
     corpus: Corpus,
     embedder: Embedder,
     questions: Sequence[str],
-    modes: Sequence[str] = ("mix",),
+    modes: Sequence[Mode] = ("mix",),
     **param: Any,
 ) -> list[str]:
     """The questions for which nothing is found in one of the modes."""
@@ -359,7 +359,7 @@ async def test_where_nothing_is_found_no_model_answers(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mode", ["naive", "local", "mix"])
 @pytest.mark.parametrize("greeting", ["Hello!", "thank you", "你好", "谢谢！"])
-async def test_small_talk_asks_no_model(tmp_path: Path, greeting: str, mode: str) -> None:
+async def test_small_talk_asks_no_model(tmp_path: Path, greeting: str, mode: Mode) -> None:
     """A greeting finds nothing, and costs not even the call for keywords; within a conversation it
     may be about something, and the model is asked.
     """
