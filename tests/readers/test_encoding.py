@@ -36,6 +36,13 @@ def test_unicode_is_read_with_and_without_a_byte_order_mark(text: str, encoding:
         assert plain_text("\ufeff".encode(big) + text.encode(big)) == text
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
+def test_a_byte_order_mark_alone_is_no_text(encoding: str) -> None:
+    """A file with nothing behind it is empty."""
+    with pytest.raises(ConfigError, match=r"a\.txt is empty"):
+        plain_text("".encode(encoding))
+
+
 @pytest.mark.parametrize(
     ("text", "encoding"),
     [

@@ -3,14 +3,13 @@
 import contextlib
 import json
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from lightrag_jsonl import LLM, AsyncLightRAG, Document, Message, QueryParam
-from lightrag_jsonl.rules import OfflineKeywords
 from lightrag_jsonl.testing import HashEmbedder, Request, ScriptedLLM
 from tests.kit import GRAPH_MODES, RANKING_MODES, Mode, index, unzipped
 
@@ -119,34 +118,3 @@ async def test_whatever_the_model_gives_as_question_is_no_error(
         param = QueryParam(mode="naive", conversation_history=TALK)
         context = await rag.retrieve(THEN, param)
         assert context.chunks and context.keywords.question in ("", "谁 是他？ \ufffd")
-
-
-@pytest.mark.parametrize(
-    ("talk", "question", "searched"),
-    [
-        ((FIRST,), THEN, f"Scrooge {THEN}"),
-        ((FIRST, THEN), "When did he die?", "Scrooge When did he die?"),
-        ((FIRST, "What happened next?"), "When did he die?", "Scrooge When did he die?"),
-        (("貂蝉是谁？",), "她的守将是谁？", "貂蝉 的守将是？"),
-        ((FIRST,), "Why?", "Scrooge Why?"),
-        ((FIRST,), "What is the film that Christopher Nolan made?", ""),
-        ((FIRST,), "Where is London?", ""),
-        (("Who was the partner of Scrooge?",), "And Fezziwig?", "partner And Fezziwig?"),
-        ((FIRST_ZH,), THEN_ZH, "曹操 的父亲姓"),
-        ((FIRST_ZH,), "刘备和他是什么关系？", "曹操 刘备和是关系？"),
-        (("曹操的父亲是谁？",), "那刘备呢？", "父亲 刘备？"),
-        ((FIRST_ZH,), "第１２回讲了什么，👻？", "曹操 第１２回讲了，👻？"),
-        ((FIRST_ZH,), "介绍一下刘备这个人", ""),
-        ((), THEN, ""),
-    ],
-)
-async def test_what_the_rules_search_with(
-    talk: Sequence[str], question: str, searched: str
-) -> None:
-    """Pronouns and questions without a name take names of earlier turns; a question that goes on
-    with another name takes what was asked; all others stand alone.
-    """
-    history = [Message("user", text) for text in talk]
-    language = "zh" if any("\u4e00" <= char <= "\u9fff" for char in question) else "en"
-    found = await OfflineKeywords(language).keywords(question, history)
-    assert found.question == searched

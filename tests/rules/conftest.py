@@ -24,7 +24,7 @@ def readers_closed_at_the_end() -> Iterator[None]:
 
 @cache
 def reader(language: str, tagger: str) -> LightRAG:
-    """An index without a model; a text is one chunk, and none is stored."""
+    """An index of a note, without a model; a text that is read is one chunk, and is not stored."""
     folder = READERS.enter_context(tempfile.TemporaryDirectory())
     options = IndexOptions.from_mapping({"tagger": tagger, "chunk_tokens": 100_000})
     rag = LightRAG(
@@ -36,6 +36,7 @@ def reader(language: str, tagger: str) -> LightRAG:
         tokenizer=TOKENIZER,
         prompts=prompts(language),
     )
+    rag.insert_records("A note.", [])
     return READERS.enter_context(rag)
 
 
