@@ -2,31 +2,59 @@
 
 import contextlib
 import gzip
+import hashlib
 import itertools
 import json
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
+import numpy.typing as npt
 from msgspec import Struct, structs
 
-from lightrag_jsonl import LLM, AsyncLightRAG, IndexOptions, PromptManager
+from lightrag_jsonl import (
+    LLM,
+    AsyncLightRAG,
+    Document,
+    EntityMention,
+    IndexOptions,
+    PromptManager,
+    RelationMention,
+    Tokenizer,
+)
 from lightrag_jsonl.core.address import as_address
+from lightrag_jsonl.core.index_reports import FileNote, SkippedFile
 from lightrag_jsonl.core.tokens import FittedTokenizer
-from lightrag_jsonl.core.types import Kind, Record
+from lightrag_jsonl.core.types import Extraction, Failure
 from lightrag_jsonl.curation.consistency import check_derived
 from lightrag_jsonl.indexing.embedding import PassageEmbedder
+from lightrag_jsonl.indexing.loading import load_documents
 from lightrag_jsonl.storage.opening import open_store
+from lightrag_jsonl.storage.rows import PendingDocument
 from lightrag_jsonl.storage.store import Store
 from lightrag_jsonl.storage.views import Snapshot
 from lightrag_jsonl.testing import HashEmbedder, Request
 from lightrag_jsonl.text.terms import index_terms
 
-KINDS: tuple[Kind, ...] = ("entity", "relation", "chunk")
+Record: TypeAlias = dict[str, Any]
+Vectors: TypeAlias = npt.NDArray[np.float32]
+
+# The promised modes, in the order of the guide.
+Mode: TypeAlias = Literal["naive", "local", "global", "hybrid", "mix", "overview", "bypass"]
+MODES: tuple[Mode, ...] = get_args(Mode)
+DEFAULT_MODE: Mode = "mix"
+GRAPH_MODES: tuple[Mode, ...] = ("local", "global", "hybrid", "mix")
+RANKING_MODES: tuple[Mode, ...] = ("naive", *GRAPH_MODES)  # an overview is in the order of the text
+SEARCHING_MODES: tuple[Mode, ...] = (*RANKING_MODES, "overview")
+
+Language: TypeAlias = Literal["en", "zh"]
+Kind: TypeAlias = Literal["entity", "relation", "chunk"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+TOKENIZER: Tokenizer = FittedTokenizer()  # counts alike on every machine
 
 
 @cache
@@ -44,7 +72,7 @@ async def index(
         folder,
         llm=llm,
         embedder=more.pop("embedder", None) or HashEmbedder(dim=64),
-        tokenizer=more.pop("tokenizer", None) or FittedTokenizer(),
+        tokenizer=more.pop("tokenizer", None) or TOKENIZER,
         options=options,
         prompts=more.pop("prompts", None) or prompts(more.get("language", "en")),
         **more,
@@ -55,11 +83,47 @@ async def index(
         await rag.close()
 
 
+def store_at(place: Path | str, *, create: bool = True) -> Store:
+    """The store of a folder or of the URL of a database."""
+    return open_store(as_address(place), create=create)
+
+
 @contextlib.contextmanager
 def reading(folder: Path | str) -> Iterator[Snapshot]:
     """What is stored in a folder, as a process of its own would see it."""
-    with contextlib.closing(open_store(as_address(folder))) as store, store.snapshot() as snapshot:
+    with contextlib.closing(store_at(folder)) as store, store.snapshot() as snapshot:
         yield snapshot
+
+
+class Loaded(NamedTuple):
+    """What a source holds; the failures, skipped files and notes are those of an insert's report."""
+
+    documents: list[Document]
+    failures: list[Any]
+    skipped: list[Any]
+    notes: list[Any]
+
+
+def loaded(source: Any, readers: Any = None, **options: Any) -> Loaded:
+    """What an insert reads of a source, without an index."""
+    items = list(load_documents(source, readers, **options))
+    return Loaded(
+        documents=[item for item in items if isinstance(item, Document)],
+        failures=[item for item in items if isinstance(item, Failure)],
+        skipped=[item for item in items if isinstance(item, SkippedFile)],
+        notes=[item for item in items if isinstance(item, FileNote)],
+    )
+
+
+def fingerprint(text: str) -> str:
+    """16 hex digits that stand for a text."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def recorded_settings(folder: Path | str) -> dict[str, str]:
+    """The settings that an index remembers."""
+    with reading(folder) as snapshot:
+        return dict(snapshot.settings())
 
 
 # ── recordings ──────────────────────────────────────────────────────────────────
@@ -101,6 +165,20 @@ def relation(source: str, target: str, description: str = "", **more: Any) -> Re
         "strength": 5,
         **more,
     }
+
+
+def extraction(
+    entities: Iterable[EntityMention] = (),
+    relations: Iterable[RelationMention] = (),
+    **account: Any,
+) -> Extraction:
+    """What an extractor returns for a chunk: what is mentioned, and an account of the reading."""
+    return Extraction(tuple(entities), tuple(relations), **account)
+
+
+def pending_document(document: Document, created_at: float = 0.0, **more: Any) -> PendingDocument:
+    """A document that waits to be read; `more` are its records and chunks, and the job that brought it."""
+    return PendingDocument(document, created_at, **more)
 
 
 def jsonl(*records: Record) -> str:
@@ -274,7 +352,7 @@ def problems(folder: Path | str, store: Store | None = None) -> list[str]:
 
     `store` is one that has seen earlier states.
     """
-    with contextlib.closing(open_store(as_address(folder))) as fresh, fresh.snapshot() as snapshot:
+    with contextlib.closing(store_at(folder)) as fresh, fresh.snapshot() as snapshot:
         embedder = HashEmbedder()
         embedder.name = snapshot.settings().get("embedder", "")
         passages = PassageEmbedder(embedder, fresh, batch_size=64)

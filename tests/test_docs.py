@@ -13,7 +13,6 @@ from typing import Any, get_args
 import click
 import networkx as nx
 import pytest
-from click.testing import CliRunner
 
 from lightrag_jsonl import (
     AsyncLightRAG,
@@ -24,15 +23,14 @@ from lightrag_jsonl import (
     PromptManager,
     QueryParam,
 )
-from lightrag_jsonl.cli import main
-from lightrag_jsonl.core.modes import DEFAULT_MODE, MODES, Mode, mode_summaries
-from lightrag_jsonl.core.tokens import FittedTokenizer
+from lightrag_jsonl.core import modes
 from lightrag_jsonl.export.graph_formats import SUFFIXES, GraphFormat
 from lightrag_jsonl.readers.formats import FILE_FORMATS, READERS
 from lightrag_jsonl.readers.old_office import OLD_FORMATS
 from lightrag_jsonl.testing import HashEmbedder
+from tests.cli.conftest import PROGRAM, run
 from tests.conftest import CHECKOUT
-from tests.kit import entity, jsonl, relation
+from tests.kit import DEFAULT_MODE, GRAPH_MODES, MODES, TOKENIZER, entity, jsonl, relation
 from tests.servers import Reply, Request, ScriptedServer, chat_reply, embedding_reply, stream_reply
 
 DOCS = CHECKOUT / "docs"
@@ -137,7 +135,7 @@ def test_every_replacement_of_a_lightrag_call_works(name: str, tmp_path: Path) -
         **folders,
         **{"f": _model, "e": HashEmbedder(dim=64), "nx": nx, "prompts": PromptManager.load("en")},
         **{"text": "Ada lives in London.", "q": "Where does Ada live?"},
-        **{"reranker": _reranker, "tokenizer": FittedTokenizer()},
+        **{"reranker": _reranker, "tokenizer": TOKENIZER},
         **{one.__name__: one for one in (AsyncLightRAG, Document, IndexOptions, LightRAG)},
         **{"OpenAILLM": OpenAILLM, "QueryParam": QueryParam},
     }
@@ -206,7 +204,7 @@ COMMAND_LINE = re.compile(r"lightrag-jsonl((?: [^\s`#|;&，。、；）]+)+)")
 
 def help_of(*words: str) -> str:
     """The help text of a command on one line."""
-    result = CliRunner().invoke(main, [*words, "--help"])
+    result = run(*words, "--help")
     assert result.exit_code == 0, result.output
     return " ".join(result.output.split())
 
@@ -228,19 +226,20 @@ def between(path: Path, start: str, end: str) -> str:
 
 
 def test_the_modes_have_one_list() -> None:
-    """The type of `mode`, the table of modes, and its default are one list."""
-    assert set(get_args(Mode)) == set(MODES)
-    assert QueryParam().mode == DEFAULT_MODE
-    assert all(plan.summary for plan in MODES.values())
+    """The type of `mode`, the table of modes, and the promised ones are one list."""
+    assert get_args(modes.Mode) == tuple(modes.MODES) == MODES
+    assert modes.GRAPH_MODES == GRAPH_MODES
+    assert QueryParam().mode == DEFAULT_MODE == modes.DEFAULT_MODE
+    assert all(plan.summary for plan in modes.MODES.values())
 
 
 @pytest.mark.parametrize(("name", "heading"), [("guide.md", "mode"), ("guide.zh.md", "模式")])
 def test_the_guide_has_every_mode_once(name: str, heading: str) -> None:
-    """Its table holds exactly the modes of `core/modes.py`."""
-    modes = first_column(DOCS / name, heading)
+    """Its table holds exactly the promised modes."""
+    named_modes = first_column(DOCS / name, heading)
 
-    assert sorted(modes) == sorted(MODES)
-    assert modes[0] == DEFAULT_MODE
+    assert sorted(named_modes) == sorted(MODES)
+    assert named_modes[0] == DEFAULT_MODE
 
 
 @pytest.mark.parametrize(
@@ -248,10 +247,10 @@ def test_the_guide_has_every_mode_once(name: str, heading: str) -> None:
 )
 def test_the_readme_names_the_default_mode_and_others_that_exist(name: str, heading: str) -> None:
     """The words in code of its section are modes, the default first."""
-    modes = re.findall(r"`(\w+)`", between(CHECKOUT / name, heading, "\n## "))
+    named_modes = re.findall(r"`(\w+)`", between(CHECKOUT / name, heading, "\n## "))
 
-    assert modes[0] == DEFAULT_MODE
-    assert set(modes) <= set(MODES)
+    assert named_modes[0] == DEFAULT_MODE
+    assert set(named_modes) <= set(MODES)
 
 
 @pytest.mark.parametrize("command", ["query", "retrieve"])
@@ -260,7 +259,7 @@ def test_the_help_of_a_command_has_every_mode(command: str) -> None:
     text = help_of(command)
 
     assert f"[{'|'.join(MODES)}]" in text
-    assert all(f"{mode} ({plan.summary})" in text for mode, plan in MODES.items())
+    assert all(f"{mode} ({plan.summary})" in text for mode, plan in modes.MODES.items())
 
 
 async def test_the_tools_for_agents_offer_every_mode(tmp_path: Path) -> None:
@@ -276,7 +275,7 @@ async def test_the_tools_for_agents_offer_every_mode(tmp_path: Path) -> None:
     for name in ("search", "ask"):
         assert set(schemas[name]["enum"]) == set(MODES)
         assert schemas[name]["default"] == DEFAULT_MODE
-        assert mode_summaries() in schemas[name]["description"]
+        assert modes.mode_summaries() in schemas[name]["description"]
 
 
 @pytest.mark.parametrize(
@@ -329,7 +328,7 @@ def command_lines() -> Iterator[tuple[str, str]]:
         text = page.read_text(encoding="utf-8").replace("\\\n", " ")
         for match in COMMAND_LINE.finditer(text):
             yield page.name, match[1]
-    for name in main.list_commands(click.Context(main)):
+    for name in PROGRAM.list_commands(click.Context(PROGRAM)):
         for match in COMMAND_LINE.finditer(help_of(name)):
             yield f"{name} --help", match[1]
 
@@ -339,14 +338,14 @@ def test_command_lines_of_the_documentation_exist() -> None:
     lines = list(command_lines())
     for place, line in lines:
         words = line.split()
-        command: click.Command = main
+        command: click.Command = PROGRAM
         while isinstance(command, click.Group) and words:
             subcommand = command.get_command(click.Context(command), words[0])
             if subcommand is None:
                 break
             command = subcommand
             words.pop(0)
-        assert command is not main or words[:1] in (["--help"], []), f"{place}: {line}"
+        assert command is not PROGRAM or words[:1] in (["--help"], []), f"{place}: {line}"
         options = {option for parameter in command.params for option in parameter.opts} | {"--help"}
         shown = {word.partition("=")[0] for word in words if word.startswith("--")}
         assert shown <= options, f"{place}: {line}: no such option: {shown - options}"
@@ -393,7 +392,7 @@ def test_the_formats_that_a_page_names_are_read(page: str, extra: str, end: str)
 
 def test_the_help_has_every_format() -> None:
     """With its suffixes, before or after the extra, as its reader needs it."""
-    result = CliRunner().invoke(main, ["help", "formats"])
+    result = run("help", "formats")
     plain, _, others = result.output.partition("the extra `files`")
 
     assert suffixes(needs_extra=False) <= set(plain.split())

@@ -6,8 +6,8 @@ from types import ModuleType
 
 import pytest
 
-from lightrag_jsonl.core.languages import Language
 from tests.conftest import CHECKOUT
+from tests.kit import Language
 
 PICTURES = CHECKOUT / "docs" / "pictures"
 

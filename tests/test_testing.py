@@ -19,9 +19,8 @@ from lightrag_jsonl import (
     testing,
 )
 from lightrag_jsonl import RelationMention as Found
-from lightrag_jsonl.core.tokens import FittedTokenizer
-from lightrag_jsonl.core.types import Extraction
 from lightrag_jsonl.testing import HashEmbedder, ReplayLLM, ScriptedLLM
+from tests.kit import TOKENIZER, extraction
 
 
 class TestScriptedKeepsTheContract(testing.LLMContract):
@@ -41,7 +40,7 @@ class TestHashEmbedderKeepsTheContract(testing.EmbedderContract):
 
 class TestFittedTokenizerKeepsTheContract(testing.TokenizerContract):
     def make(self) -> Tokenizer:
-        return FittedTokenizer()
+        return TOKENIZER
 
 
 class Short(HashEmbedder):
@@ -49,7 +48,12 @@ class Short(HashEmbedder):
         return await super().embed(texts, kind=kind) * np.float32(0.5)
 
 
-class Greedy(FittedTokenizer):
+class Greedy:
+    name = "greedy"
+
+    def count(self, text: str) -> int:
+        return len(text)
+
     def truncate(self, text: str, limit: int) -> str:
         return text
 
@@ -57,9 +61,9 @@ class Greedy(FittedTokenizer):
 class Loose:
     name = "loose"
 
-    async def extract(self, chunk: Chunk) -> Extraction:
+    async def extract(self, chunk: Chunk) -> Any:
         relation = Found("A", "B", (), "")
-        return Extraction((EntityMention("A", "x", ""),), (relation,))
+        return extraction((EntityMention("A", "x", ""),), (relation,))
 
 
 class Nameless(ScriptedLLM):

@@ -4,10 +4,12 @@ import json
 import os
 import shutil
 import sys
+import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
@@ -18,10 +20,19 @@ ENGLISH = "Marie Curie was born in Warsaw. She discovered radium with Pierre Cur
 CHINESE = "张骞出使西域，到过大月氏。汉武帝派张骞联络大月氏。"
 
 
+PROGRAM: click.Group = main  # the tree of commands
+
+
 def run(*arguments: object, stdin: str | bytes | None = None) -> Result:
     """Run a command in this process; an unexpected exception is raised, not swallowed."""
     runner = CliRunner(catch_exceptions=False)
-    return runner.invoke(main, [str(argument) for argument in arguments], input=stdin)
+    return runner.invoke(PROGRAM, [str(argument) for argument in arguments], input=stdin)
+
+
+def columns(text: str) -> int:
+    """The columns that a text takes on a screen: two for a Chinese character, none for an accent."""
+    visible = [char for char in text if unicodedata.category(char) not in ("Cf", "Me", "Mn")]
+    return len(visible) + sum(unicodedata.east_asian_width(char) in "WF" for char in visible)
 
 
 def run_json(*arguments: object, status: int = 0) -> Any:

@@ -13,13 +13,10 @@ from typing import Any
 import pytest
 
 from lightrag_jsonl import Document, LightRAG
-from lightrag_jsonl.cli.demo import SCREEN_COLUMNS
-from lightrag_jsonl.cli.output import width
 from lightrag_jsonl.cli.samples import sample_documents, sample_records
-from lightrag_jsonl.core.languages import Language
-from tests.cli.conftest import run, run_json
+from tests.cli.conftest import columns, run, run_json
 from tests.conftest import CHECKOUT
-from tests.kit import entity, view
+from tests.kit import Language, entity, view
 
 
 @pytest.mark.slow
@@ -168,7 +165,7 @@ def test_demo_shows_both_ends_of_a_relation(demo: Demo) -> None:
 
     assert relations
     assert all(line.count(" — ") == 2 for line in relations)
-    assert all(width(line) <= SCREEN_COLUMNS for line in relations)
+    assert all(columns(line) <= 80 for line in relations)
 
 
 @pytest.mark.slow

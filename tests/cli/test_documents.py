@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from lightrag_jsonl import FunctionEmbedder, LightRAG
-from lightrag_jsonl.cli.output import width
-from lightrag_jsonl.rag.settings import recorded_settings as recorded
-from tests.cli.conftest import CHINESE, ENGLISH, run, run_json
+from tests.cli.conftest import CHINESE, ENGLISH, columns, run, run_json
+from tests.kit import recorded_settings
 from tests.servers import Reply, Request, ScriptedServer, chat_reply, error_reply
 
 ANSWER = """\
@@ -119,8 +118,8 @@ def test_status_documents_and_delete(kb: Path) -> None:
     found = {one["id"]: one for one in run_json("documents", "-w", kb)}
     assert (found["curie"]["title"], found["curie"]["metadata"]) == ("Curie", {"year": 1934})
     header, *rows = run("documents", "-w", kb).stdout.rstrip("\n").split("\n")
-    start = width(header[: header.index("state")])
-    assert {width(row[: row.index("done")]) for row in rows} == {start}
+    start = columns(header[: header.index("state")])
+    assert {columns(row[: row.index("done")]) for row in rows} == {start}
 
     unknown = run("delete", "-w", kb, "curie", "nobody")
     assert unknown.exit_code == 1 and "nobody" in unknown.stderr
@@ -173,12 +172,12 @@ def test_a_model_without_a_key_is_not_remembered(
     """An insert with such a model changes no index, makes none, and says what to do; questions are answered
     as before.
     """
-    before = recorded(kb)
+    before = recorded_settings(kb)
     for folder in (kb, tmp_path / "new"):
         result = run("insert", "-w", folder, "--llm", "m", *options, texts / "a.txt")
         assert result.exit_code == 1, result.output
         assert "no API key for api.openai.com: export OPENAI_API_KEY" in result.stderr
-    assert recorded(kb) == before
+    assert recorded_settings(kb) == before
     assert not (tmp_path / "new").exists()
     assert run("query", "-w", kb, "Who was born in Warsaw?").exit_code == 0
 
@@ -283,7 +282,7 @@ def test_resume_goes_on_with_the_options_of_the_insert(texts: Path, tmp_path: Pa
     assert first.exit_code == 3 and "stopped" in first.stderr
     assert len(pending) == 1 and f"documents pending: 1; lightrag-jsonl resume -w {kb}" in hint
     assert second.exit_code == 0, second.output
-    remembered = json.loads((recorded(kb) or {})["cli.options"])
+    remembered = json.loads(recorded_settings(kb)["cli.options"])
     assert remembered == {"chunk_overlap": 0, "chunk_tokens": 200}
     with LightRAG(kb) as rag:
         assert (rag.engine.options.chunk_tokens, rag.engine.options.chunk_overlap) == (200, 0)

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from lightrag_jsonl import Document, LightRAG
-from lightrag_jsonl.cli.output import width
-from tests.cli.conftest import run, run_json
+from tests.cli.conftest import columns, run, run_json
 from tests.cli.test_documents import ANSWER
 from tests.kit import entity, relation
 from tests.servers import ScriptedServer, chat_reply
@@ -140,6 +139,6 @@ def test_an_entity_is_shown_with_its_relations_and_documents(kb: Path) -> None:
     assert shown.startswith("Marie Curie")
     assert "\ndocuments\n  Curie" in shown and "Pierre Curie" in shown
     relations = shown.split("\n\n")[2]
-    assert max(map(width, relations.splitlines())) <= 80 and "→" not in relations
+    assert max(map(columns, relations.splitlines())) <= 80 and "→" not in relations
     assert run_json("show", "-w", kb, "Marie Curie")["entity"]["name"] == "Marie Curie"
     assert "no such entity" in run("show", "-w", kb, "Nobody").stderr

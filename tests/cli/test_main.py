@@ -12,10 +12,9 @@ import click
 import pytest
 
 import lightrag_jsonl
-from lightrag_jsonl.cli import main
 from lightrag_jsonl.cli.options import INDEX_OPTIONS
 from lightrag_jsonl.providers.settings import SETUP
-from tests.cli.conftest import process, run
+from tests.cli.conftest import PROGRAM, process, run
 from tests.processes import heed_interrupts, run_python
 from tests.servers import Reply, Request, ScriptedServer, chat_reply
 
@@ -26,7 +25,7 @@ PROMISED = (  # by the README
 )
 
 
-def commands(group: click.Group = main, prefix: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+def commands(group: click.Group = PROGRAM, prefix: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
     """The path of every command, those of groups included."""
     found = []
     context = click.Context(group)
@@ -52,10 +51,10 @@ def test_every_command_has_help_and_json(path: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("path", commands(), ids=" ".join)
 def test_no_command_has_an_option_named_as_one_of_the_index(path: tuple[str, ...]) -> None:
     """Options with names of `Setup` and `IndexOptions` fields go there, and never reach a function."""
-    command: click.Command = main
+    command: click.Command = PROGRAM
     for name in path:
         assert isinstance(command, click.Group)
-        command = command.get_command(click.Context(command), name) or main
+        command = command.get_command(click.Context(command), name) or PROGRAM
     assert command.callback is not None
 
     arguments = set(inspect.signature(command.callback).parameters)
@@ -65,11 +64,11 @@ def test_no_command_has_an_option_named_as_one_of_the_index(path: tuple[str, ...
 
 def test_the_overview_shows_whole_sentences() -> None:
     """The commands are those of the README; no summary is cut off; --version is the package's."""
-    assert main.list_commands(click.Context(main)) == sorted(PROMISED.split())
+    assert PROGRAM.list_commands(click.Context(PROGRAM)) == sorted(PROMISED.split())
     listed = run("--help").stdout.partition("Start:")[2].partition("Examples:")[0]
     assert "..." not in listed
     names = re.findall(r"^  ([a-z]+)  ", listed, re.MULTILINE)
-    assert sorted(names) == main.list_commands(click.Context(main)) and names[0] == "insert"
+    assert sorted(names) == PROGRAM.list_commands(click.Context(PROGRAM)) and names[0] == "insert"
     assert run("--version").stdout == f"lightrag-jsonl {lightrag_jsonl.__version__}\n"
 
 
@@ -79,7 +78,7 @@ def test_help_of_insert_fits_a_screen_and_topics_have_the_rest() -> None:
     assert len(lines) <= 23 and max(map(len, lines)) <= 80
 
     topics = "".join([run("help", topic).stdout for topic in ("models", "reading", "limits")])
-    insert = main.get_command(click.Context(main), "insert")
+    insert = PROGRAM.get_command(click.Context(PROGRAM), "insert")
     assert insert is not None
     hidden = [option for option in insert.params if getattr(option, "hidden", False)]
     missing = [option.opts[0] for option in hidden if option.opts[0] not in topics]

@@ -7,12 +7,12 @@ import pytest
 
 from lightrag_jsonl import LightRAG
 from lightrag_jsonl.cli.samples import sample_documents
-from lightrag_jsonl.core.modes import MODES
 from tests.cli.conftest import run, run_json
+from tests.kit import SEARCHING_MODES
 from tests.servers import ScriptedServer, chat_reply, error_reply, stream_reply
 
 
-@pytest.mark.parametrize("mode", [mode for mode in MODES if mode != "bypass"])
+@pytest.mark.parametrize("mode", SEARCHING_MODES)
 def test_every_mode_answers(kb: Path, mode: str) -> None:
     """Every mode that searches finds the sentence; below it are the documents it was taken from."""
     answer = run_json("query", "-w", kb, "--mode", mode, "谁联络大月氏？")

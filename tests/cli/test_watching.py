@@ -6,12 +6,10 @@ from pathlib import Path
 from threading import Timer
 
 import pytest
-from click.testing import CliRunner
 
 from lightrag_jsonl import FileLimits, LightRAG
-from lightrag_jsonl.cli import main
 from lightrag_jsonl.cli.watching import FileChanges, file_stamps, watched_changes
-from tests.cli.conftest import process
+from tests.cli.conftest import process, run
 from tests.processes import heed_interrupts
 
 SECONDS = 60
@@ -95,7 +93,7 @@ def test_only_files_that_an_insert_reads_are_watched(tmp_path: Path) -> None:
 def test_a_text_cannot_be_watched(tmp_path: Path) -> None:
     """--watch of stdin is a wrong usage."""
     arguments = ["insert", "-w", str(tmp_path / "kb"), "--watch", "-"]
-    result = CliRunner().invoke(main, arguments, input="a text")
+    result = run(*arguments, stdin="a text")
 
     assert result.exit_code == 2
     assert "--watch needs files or folders" in result.output

@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 from lightrag_jsonl import Document, Message
-from lightrag_jsonl.storage.rows import PendingDocument
 from lightrag_jsonl.testing import Request
+from tests.kit import pending_document
 from tests.servers import Reply, chat_reply
 from tests.servers import Request as Posted
 from tests.tools.test_merging import read_all
@@ -30,7 +30,7 @@ def answer(posted: Posted) -> Reply:
 
 async def insert_only(rag: Any, given: Sequence[Document]) -> None:
     """Insert without summaries, as a driver that is killed before it writes them."""
-    await rag.engine.indexing.insert([PendingDocument(one, 0.0) for one in given], summarize=False)
+    await rag.engine.indexing.insert([pending_document(one) for one in given], summarize=False)
 
 
 async def insert_then_summarize(rag: Any, given: Sequence[Document]) -> None:

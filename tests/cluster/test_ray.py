@@ -20,12 +20,10 @@ from lightrag_jsonl.cluster import (
     insert_on_ray,
     shards,
 )
-from lightrag_jsonl.indexing.progress import Progress
 from lightrag_jsonl.providers.settings import Setup
-from lightrag_jsonl.storage.rows import PendingDocument
 from tests.cli.conftest import run, run_json
 from tests.cluster.kit import QUICK, answer, insert_only, insert_then_summarize
-from tests.kit import problems, view
+from tests.kit import pending_document, problems, view
 from tests.servers import ScriptedServer
 from tests.tools.test_merging import documents
 
@@ -79,9 +77,9 @@ def test_a_killed_node_costs_its_shard_only(tmp_path: Path, cluster: Any) -> Non
     """
     given = documents("en", 24)
     nodes = nodes_of(cluster, 2)
-    seen: list[Progress] = []
+    seen: list[Any] = []
 
-    def kill(progress: Progress) -> None:
+    def kill(progress: Any) -> None:
         seen.append(progress)
         if progress.documents_done >= 4 and len(nodes) == 2:
             cluster.remove_node(nodes.pop(), allow_graceful=False)
@@ -176,8 +174,8 @@ def test_documents_are_dealt_by_their_size() -> None:
     ]  # fmt: skip
 
 
-def waiting(texts: Iterable[str]) -> Iterator[PendingDocument]:
-    return (PendingDocument(Document(text), 0.0) for text in texts)
+def waiting(texts: Iterable[str]) -> Iterator[Any]:
+    return (pending_document(Document(text)) for text in texts)
 
 
 def test_shards_fit_the_work() -> None:
@@ -186,7 +184,7 @@ def test_shards_fit_the_work() -> None:
     assert [len(shard) for shard in shards(waiting(["a" * 9] * 3), cpus=8)] == [1] * 3
     read: list[int] = []
 
-    def endless() -> Iterator[PendingDocument]:
+    def endless() -> Iterator[Any]:
         for number in itertools.count():
             read.append(number)
             yield from waiting(["x" * (LARGEST_SHARD // 2)])
@@ -205,7 +203,7 @@ def test_what_was_purged_does_not_return_from_a_cluster(tmp_path: Path, cluster:
     twin = Document(given[0].text, id="twin")
     purged_at: list[int] = []
 
-    def purge(progress: Progress) -> None:
+    def purge(progress: Any) -> None:
         if purged_at:
             return
         with LightRAG(tmp_path / "all", llm="scripted") as other:

@@ -6,10 +6,9 @@ import pytest
 
 from lightrag_jsonl import Document, IndexOptions, LLMError, Page
 from lightrag_jsonl.core.headings import find_headings, find_tables
-from lightrag_jsonl.core.tokens import FittedTokenizer
 from lightrag_jsonl.indexing.chunking import chunk_pages, document_pages, provided_chunks
 from lightrag_jsonl.testing import ScriptedLLM
-from tests.kit import entity, index, jsonl, prompts, unzipped
+from tests.kit import TOKENIZER, entity, index, jsonl, prompts, unzipped
 
 REPORT = """# Report #
 
@@ -78,7 +77,7 @@ def test_real_books(shared_data: Path) -> None:
 def test_a_chunk_knows_the_headings_above_its_beginning() -> None:
     """Also on later pages, and for chunks that the caller cut; deeper ones end with those above."""
     pages = document_pages("d", Document(f"Before.\f\n {REPORT}\fNext page."))
-    tokenizer = FittedTokenizer()
+    tokenizer = TOKENIZER
     pieces = ["Before", "# Report", "They rose", "雪。", "To all", "page"]
     paths = ["", "Report", "Report › Costs 🪙", "Report › Costs 🪙 › １２ 月", "Thanks", "Thanks"]
     assert [chunk.heading for chunk in provided_chunks(pages, pieces, tokenizer)] == paths
@@ -96,13 +95,13 @@ def test_a_part_of_a_table_knows_the_header(delimiter: str) -> None:
     rows = "".join(f"| 螺丝 {number} | {number} € 🔩 |\n" for number in range(40))
     text = f"# Prices\n\n| Part  | 价格１２ |\n{delimiter}{rows}\nPaid in cash.\n\n| a | b |\nEnd."
     pages = document_pages("d", Document(text))
-    chunks = chunk_pages(pages, tokenizer=FittedTokenizer(), size=60, overlap=0)
+    chunks = chunk_pages(pages, tokenizer=TOKENIZER, size=60, overlap=0)
     parts = [chunk for chunk in chunks if "Part" not in chunk.text and "螺丝" in chunk.text[:9]]
     assert len(parts) > 3
     assert {chunk.heading for chunk in parts} == {"Prices › Part | 价格１２"}
     assert all(text[chunk.start : chunk.end] == chunk.text for chunk in chunks)
     pieces = ["# Prices", "| Part", "Paid", "End"]
-    around = provided_chunks(pages, pieces, FittedTokenizer())
+    around = provided_chunks(pages, pieces, TOKENIZER)
     assert {chunk.heading for chunk in around} == {"Prices"}
     wide = "|".join(f" column {number} " for number in range(99))
     (place,) = find_tables(Page("d", 1, f"|{wide}|\n|---|\n| x |\n| y |"))

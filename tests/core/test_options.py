@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lightrag_jsonl import ConfigError, Document, IndexOptions, Limits, Message, QueryParam
-from lightrag_jsonl.core.modes import MODES
 from lightrag_jsonl.core.options import QueryFields
 from lightrag_jsonl.core.validation import REPLACEMENTS
+from tests.kit import MODES
 
 
 @pytest.mark.parametrize(

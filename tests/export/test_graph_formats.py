@@ -11,8 +11,7 @@ import networkx as nx
 import pytest
 
 from lightrag_jsonl import Document, LightRAG
-from lightrag_jsonl.core.types import Record
-from tests.kit import entity, relation
+from tests.kit import Record, entity, relation
 
 ODD = '"A", b\n\x01 <&> 🙂'
 RECORDS: list[Record] = [

@@ -11,9 +11,8 @@ import pytest
 import yaml
 
 from lightrag_jsonl import ConfigError, Document, LightRAG
-from lightrag_jsonl.core.types import Record
 from lightrag_jsonl.export.wiki_folder import write_wiki
-from tests.kit import entity, relation
+from tests.kit import Record, entity, relation
 
 MILL = "Ada Fox built the mill in Oakby. The mill burned down in 1902.\fAda Fox moved to Lund."
 LAKE = "Olaf Lind swims in Lake Vara. Ada Fox taught Olaf Lind."

@@ -19,10 +19,10 @@ from msgspec import Struct
 
 import lightrag_jsonl
 from lightrag_jsonl import Context, FileLimits
-from lightrag_jsonl.core.tokens import FittedTokenizer
 from lightrag_jsonl.readers.limits import FileMeter
 from lightrag_jsonl.text.patterns import LatePattern
 from lightrag_jsonl.text.sentences import sentence_spans
+from tests.kit import TOKENIZER
 
 PACKAGE = lightrag_jsonl.__name__
 # Parameters that name a place, a person's choice or a row: no text comes there.
@@ -248,7 +248,7 @@ def _made(name: str, kind: object, text: str) -> object:
     if origin is not None and isinstance(origin, type):
         return _made_collection(name, origin, options, text)
     if getattr(kind, "__name__", "") == "Tokenizer":
-        return FittedTokenizer()
+        return TOKENIZER
     if isinstance(kind, type) and (is_dataclass(kind) or issubclass(kind, Struct)):
         return _make_object(kind, _needed(kind))
     raise NotMade(f"{name}: {kind}")

@@ -9,10 +9,9 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from lightrag_jsonl import AsyncLightRAG, ConfigError, Document, InsertReport, NotFoundError
-from lightrag_jsonl.core.types import EditAction, Record
+from lightrag_jsonl.core.types import EditAction
 from lightrag_jsonl.curation.edits import Edit
-from lightrag_jsonl.storage.rows import PendingDocument
-from tests.kit import entity, relation
+from tests.kit import Record, entity, pending_document, relation
 
 NAMES = (
     "Scrooge", "scrooge", "SCROOGE.", "马利", "“马利”", "Bob", "Ｂｏｂ", "Tiny Tim", "42", "🙂",
@@ -55,10 +54,10 @@ def slow(test: Callable[..., Any]) -> Any:
     return pytest.mark.slow(few_examples(test))
 
 
-def pending(number: int, records: Sequence[Record]) -> PendingDocument:
+def pending(number: int, records: Sequence[Record]) -> Any:
     """A document of three chunks with these records."""
     document = Document("".join(PIECES) + str(number), id=f"d{number}")
-    return PendingDocument(document, 1000.0 + number, tuple(records), PIECES)
+    return pending_document(document, 1000.0 + number, records=tuple(records), chunks=PIECES)
 
 
 edits = st.lists(
@@ -114,5 +113,5 @@ async def summarizing(
     """Insert records as if a model had found them: the summaries that are due are asked for."""
     pieces = None if chunks is None else tuple(chunks)
     return await rag.engine.indexing.insert(
-        [PendingDocument(document, 0.0, tuple(records), pieces)]
+        [pending_document(document, records=tuple(records), chunks=pieces)]
     )

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from lightrag_jsonl import Document, LightRAG, NotFoundError
-from lightrag_jsonl.core.types import Record
 from lightrag_jsonl.testing import Request, ScriptedLLM
-from tests.kit import entity, index, jsonl, problems, relation, text_of, view
+from tests.kit import Record, entity, index, jsonl, problems, relation, text_of, view
 
 
 def nodes(folder: Path, *records: Record, text: str = "") -> dict[str, tuple[str, ...]]:

@@ -6,11 +6,11 @@ from itertools import pairwise
 import pytest
 
 from lightrag_jsonl import Chunk, Document, Tokenizer
-from lightrag_jsonl.core.tokens import FittedTokenizer
 from lightrag_jsonl.indexing.chunking import chunk_pages, document_pages
+from tests.kit import TOKENIZER
 from tests.laws.test_span import Bytes, assert_law
 
-FITTED = FittedTokenizer()
+FITTED = TOKENIZER
 ENGLISH = "\n\n".join(
     " ".join(f"Sentence {n} of paragraph {p} tells what the clerk wrote." for n in range(6))
     for p in range(40)

@@ -2,15 +2,14 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from lightrag_jsonl import Completion, Document, IndexOptions, LLMError, Message
-from lightrag_jsonl.core.tokens import FittedTokenizer
-from lightrag_jsonl.core.types import Extraction
 from lightrag_jsonl.llm.context_window import ContextWindow, fitted_options
 from lightrag_jsonl.testing import Request, ScriptedLLM
-from tests.kit import entity, index, jsonl, relation
+from tests.kit import TOKENIZER, entity, index, jsonl, relation
 
 TEXT = "Ann keeps the mill at Marsh End. Bob brings her the grain. " * 12
 WINDOW = 2_048
@@ -38,10 +37,10 @@ class WindowedLLM(ScriptedLLM):
 
 def used_tokens(messages: Sequence[Message]) -> int:
     """The tokens of a request, by the counter that the index uses."""
-    return sum(FittedTokenizer().count(turn.content) for turn in messages)
+    return sum(TOKENIZER.count(turn.content) for turn in messages)
 
 
-async def extraction_by(llm: ScriptedLLM, folder: Path, options: IndexOptions) -> Extraction:
+async def extraction_by(llm: ScriptedLLM, folder: Path, options: IndexOptions) -> Any:
     """What the model reads in the text, which is one chunk."""
     async with index(folder, llm, options=options) as rag:
         (extraction,) = await rag.extract(TEXT)

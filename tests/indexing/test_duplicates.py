@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 
 from lightrag_jsonl import Document, LightRAG, NotFoundError
-from lightrag_jsonl.core.types import Record
 from lightrag_jsonl.curation.duplicates import PART, Duplicate, Evidence
 from lightrag_jsonl.llm.pair_review import PAIRS_AT_ONCE
 from lightrag_jsonl.testing import HashEmbedder, Request, ScriptedLLM
-from tests.kit import entity, index, view
+from tests.kit import Record, entity, index, view
 
 
 def proposed(folder: Path, entities: Sequence[tuple[str, str]]) -> tuple[Duplicate, ...]:

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 from lightrag_jsonl import Document, EmbeddingError, IndexOptions, SettingsError
-from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.indexing.embedding import BATCHES_AT_ONCE
 from lightrag_jsonl.testing import HashEmbedder, ScriptedLLM
-from tests.kit import entity, index, problems, read_names, reading, relation, view
+from tests.kit import Vectors, entity, index, problems, read_names, reading, relation, view
 
 
 class Counting(HashEmbedder):

@@ -3,11 +3,11 @@
 import json
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from lightrag_jsonl import Chunk, Completion, IndexOptions, PromptManager
-from lightrag_jsonl.core.types import Extraction, Json, Record
 from lightrag_jsonl.indexing.examples import Examples, TextWords
 from lightrag_jsonl.indexing.extraction import (
     ANSWER_PER_TOKEN,
@@ -20,7 +20,7 @@ from lightrag_jsonl.llm.client import ModelClient
 from lightrag_jsonl.llm.context_window import ContextWindow
 from lightrag_jsonl.llm.field_aliases import normalize_graph_record
 from lightrag_jsonl.testing import Script, ScriptedLLM
-from tests.kit import entity, jsonl, prompts, relation
+from tests.kit import Record, entity, jsonl, prompts, relation
 from tests.llm.test_client import MemoryCache
 
 TEXTS = {
@@ -59,14 +59,14 @@ async def extract(
     title: str = "",
     tokens: int = 40,
     prompt_set: PromptManager | None = None,
-    **settings: Json,
-) -> tuple[Extraction, ScriptedLLM]:
+    **settings: Any,
+) -> tuple[Any, ScriptedLLM]:
     """What a scripted model's answers give for one chunk."""
     llm = ScriptedLLM(script)
     client = ModelClient(
         llm, prompt_set or prompts(language), MemoryCache(), max_concurrent_calls=1
     )
-    options = IndexOptions(max_gleanings=0, **settings)  # type: ignore[arg-type]
+    options = IndexOptions(max_gleanings=0, **settings)
     extractor = LLMExtractor(
         client,
         options,
@@ -88,11 +88,11 @@ async def extract(
     return await extractor.extract(chunk), llm
 
 
-def names(extraction: Extraction) -> set[str]:
+def names(extraction: Any) -> set[str]:
     return {mention.name for mention in extraction.entities}
 
 
-def reasons(extraction: Extraction) -> Counter[str]:
+def reasons(extraction: Any) -> Counter[str]:
     return Counter(rejection.reason for rejection in extraction.rejections)
 
 

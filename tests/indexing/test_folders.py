@@ -5,15 +5,13 @@ import io
 import logging
 import zipfile
 from collections.abc import Mapping
-from pathlib import Path, PurePath
+from pathlib import Path
 
 import pytest
 
-from lightrag_jsonl import ConfigError, Document, FileLimits, LightRAG
-from lightrag_jsonl.core.index_reports import FileNote, SkippedFile
-from lightrag_jsonl.core.types import Failure
-from lightrag_jsonl.indexing.loading import load_documents
-from lightrag_jsonl.readers.formats import read_document
+from lightrag_jsonl import ConfigError, FileLimits, LightRAG
+from tests.kit import loaded
+from tests.readers.files import read
 
 
 def folder(root: Path, files: Mapping[str, str]) -> Path:
@@ -27,8 +25,7 @@ def folder(root: Path, files: Mapping[str, str]) -> Path:
 
 def names_in(root: Path, limits: FileLimits | None = None) -> list[str]:
     """The names of the documents of a folder."""
-    items = load_documents(root, limits=limits)
-    ids = [item.id for item in items if isinstance(item, Document)]
+    ids = [document.id for document in loaded(root, limits=limits).documents]
     return sorted(Path(id or "").relative_to(root.resolve()).as_posix() for id in ids)
 
 
@@ -58,8 +55,7 @@ def test_numbered_files_are_read_in_the_order_of_their_numbers(tmp_path: Path) -
     archive.write_bytes(zipped({name: f"Entry {name}." for name in NUMBERED}))
 
     for source in (root, archive):
-        items = load_documents(source)
-        texts = [item.text for item in items if isinstance(item, Document)]
+        texts = [document.text for document in loaded(source).documents]
         assert texts == [f"Entry {name}.md." for name in in_order]
 
 
@@ -85,9 +81,7 @@ def test_a_folder_is_read_as_its_people_see_it(tmp_path: Path) -> None:
     root = folder(tmp_path / "quay", TREE)
     assert names_in(root) == ["crew.md", "docs/keep.log.txt", "docs/quay.md"]
     reasons = {
-        Path(item.path).relative_to(root).as_posix(): item.reason
-        for item in load_documents(root)
-        if isinstance(item, SkippedFile)
+        Path(file.path).relative_to(root).as_posix(): file.reason for file in loaded(root).skipped
     }
     assert reasons == {
         ".git": "it is hidden",
@@ -151,16 +145,16 @@ def test_an_archive_is_a_folder(tmp_path: Path) -> None:
     }
     path = tmp_path / "quay.zip"
     path.write_bytes(zipped(files))
-    items = list(load_documents(path))
-    documents = {item.id or "": item.text for item in items if isinstance(item, Document)}
+    found = loaded(path)
+    documents = {document.id or "": document.text for document in found.documents}
     root = path.resolve().as_posix()
 
     assert documents.pop(f"{root}#/crew/dora.md") == "Dora Finch lights the lamp."
     assert documents.pop(f"{root}#/码头.txt") == "码头很长。"
     assert sorted(documents.values()) == ["one", "two"]
-    (failure,) = [item for item in items if isinstance(item, Failure)]
+    (failure,) = found.failures
     assert failure.document_id.endswith("broken.docx") and "not a valid .docx" in failure.reason
-    (note,) = [item for item in items if isinstance(item, FileNote)]
+    (note,) = found.notes
     assert note.text == "not read, of the files inside: 2 .md, 1 .zip"
 
 
@@ -172,7 +166,7 @@ def test_an_archive_that_grows_is_refused(tmp_path: Path) -> None:
     damaged.write_bytes(b"PK\x03\x04 and no more")
     for path, reason in ((large, "unpacks to"), (damaged, r"is not a valid \.zip file")):
         with pytest.raises(ConfigError, match=rf"{path.name} {reason}"):
-            list(load_documents(path))
+            loaded(path)
 
 
 def test_a_damaged_file_in_an_archive_costs_itself(tmp_path: Path) -> None:
@@ -181,9 +175,9 @@ def test_a_damaged_file_in_an_archive_costs_itself(tmp_path: Path) -> None:
     data[40:44] = b"\xff\xff\xff\xff"  # in the compressed bytes of the first file
     path = tmp_path / "quay.zip"
     path.write_bytes(data)
-    items = list(load_documents(path))
-    assert [item.text for item in items if isinstance(item, Document)] == ["The quay is long."]
-    (failure,) = [item for item in items if isinstance(item, Failure)]
+    found = loaded(path)
+    assert [document.text for document in found.documents] == ["The quay is long."]
+    (failure,) = found.failures
     assert "a.txt cannot be unpacked" in failure.reason
 
 
@@ -210,17 +204,17 @@ def test_a_mailbox_is_its_messages(tmp_path: Path) -> None:
     """Each a document with subject and date; a line that only begins with From begins none."""
     path = tmp_path / "quay.mbox"
     path.write_text(MAILBOX, encoding="utf-8")
-    documents = [item for item in load_documents(path) if isinstance(item, Document)]
+    documents = loaded(path).documents
     assert [(item.title, item.date) for item in documents] == [("灯", "2025-01-06"), ("Oil", None)]
     assert documents[0].text.endswith("The lamp costs € 5.\n\nFrom now on it burns.")
     assert documents[1].id == f"{path.resolve().as_posix()}#/2.eml"
     packed_path = tmp_path / "quay.mbox.gz"
     packed_path.write_bytes(gzip.compress(path.read_bytes()))
-    packed = [item for item in load_documents(packed_path) if isinstance(item, Document)]
+    packed = loaded(packed_path).documents
     assert [item.text for item in packed] == [item.text for item in documents]
     path.write_text("Dear Dora,\n", encoding="utf-8")
     with pytest.raises(ConfigError, match="is not a mailbox"):
-        list(load_documents(path))
+        loaded(path)
 
 
 def test_the_beginnings_of_messages_in_a_mailbox_are_told_from_its_text(tmp_path: Path) -> None:
@@ -235,7 +229,7 @@ def test_the_beginnings_of_messages_in_a_mailbox_are_told_from_its_text(tmp_path
         "Subject: Re: Oil\n\nBuy some.\n",
         encoding="utf-8",
     )
-    first, second = [item for item in load_documents(path) if isinstance(item, Document)]
+    first, second = loaded(path).documents
     assert first.text.startswith("From: Dora Finch <dora at quay.example>\nSubject: Oil\n")
     assert first.text.endswith("From what I see:\nnone.")
     assert second.text == "From: 李明 <cid@quay.example>\nSubject: Re: Oil\n\nBuy some."
@@ -246,7 +240,7 @@ def test_one_document_of_a_file_that_holds_several_is_refused(name: str) -> None
     """Instead of headers and encoded words as its text."""
     data = MAILBOX.encode()
     with pytest.raises(ConfigError, match="holds several documents"):
-        read_document(gzip.compress(data) if name.endswith(".gz") else data, PurePath(name))
+        read(gzip.compress(data) if name.endswith(".gz") else data, name)
 
 
 def test_a_folder_of_a_link_is_not_left(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -256,5 +250,5 @@ def test_a_folder_of_a_link_is_not_left(tmp_path: Path, caplog: pytest.LogCaptur
     outside = folder(tmp_path / "secret", {"b.md": "Cid"})
     (root / "link").symlink_to(outside, target_is_directory=True)
     assert names_in(root) == ["a.md"]
-    (item,) = [item for item in load_documents(root) if isinstance(item, SkippedFile)]
-    assert item.reason == "it is a link"
+    (file,) = loaded(root).skipped
+    assert file.reason == "it is a link"

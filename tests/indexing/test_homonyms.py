@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from lightrag_jsonl import ConfigError, Document, LightRAG, NotFoundError
-from lightrag_jsonl.core.types import Record
-from tests.kit import entity, problems, relation, view
+from tests.kit import Record, entity, problems, relation, view
 
 TWO_FIRMS: Sequence[tuple[str, str, list[Record]]] = (
     ("a", "张伟 leads 东海公司.", [entity("张伟", "张伟是经理。"), entity("东海公司", "x", "organization")]),

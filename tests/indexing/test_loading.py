@@ -9,9 +9,7 @@ from pathlib import Path
 import pytest
 
 from lightrag_jsonl import ConfigError, Document, LightRAG
-from lightrag_jsonl.core.index_reports import SkippedFile
-from lightrag_jsonl.core.types import Failure
-from lightrag_jsonl.indexing.loading import document_from, load_documents
+from tests.kit import loaded
 
 
 def write(path: Path, data: bytes | str) -> Path:
@@ -24,13 +22,13 @@ def test_what_a_folder_skips_is_reported(tmp_path: Path, caplog: pytest.LogCaptu
     """How many of which kind."""
     for name in ("a.txt", "b.png", "c.PNG", "d.xyz", "README"):
         write(tmp_path / name, "Ada")
-    assert len(list(load_documents(tmp_path))) == 1
+    assert len(loaded(tmp_path).documents) == 1
     (message,) = caplog.messages
     assert message.endswith("of other kinds are skipped: 1 without suffix, 2 .png, 1 .xyz")
     caplog.clear()
     for name in ("b.png", "c.PNG", "d.xyz", "README"):
         (tmp_path / name).unlink()
-    assert len(list(load_documents(tmp_path))) == 1 and not caplog.messages
+    assert len(loaded(tmp_path).documents) == 1 and not caplog.messages
 
 
 def test_the_folder_of_an_index_is_skipped_among_others(tmp_path: Path) -> None:
@@ -38,11 +36,12 @@ def test_the_folder_of_an_index_is_skipped_among_others(tmp_path: Path) -> None:
     write(tmp_path / "a.txt", "Ada")
     write(tmp_path / "kb" / "index.sqlite", b"SQLite format 3\0")
     (tmp_path / "empty").mkdir()
-    found = list(load_documents(sorted(tmp_path.iterdir())))
-    assert [getattr(one, "text", None) for one in found] == ["Ada", None]
-    assert isinstance(found[1], Failure) and "empty" in found[1].reason
+    found = loaded(sorted(tmp_path.iterdir()))
+    assert [document.text for document in found.documents] == ["Ada"]
+    (failure,) = found.failures
+    assert "empty" in failure.reason
     with pytest.raises(ConfigError, match="no readable file"):
-        list(load_documents(tmp_path / "kb"))
+        loaded(tmp_path / "kb")
 
 
 @pytest.mark.slow
@@ -50,11 +49,10 @@ def test_a_folder_gives_its_texts_in_order(tmp_path: Path) -> None:
     """Those of its folders too, each with its title and source; other files are skipped."""
     for name in ("b/same.txt", "a/same.txt", "c.MD", "d.png", "e.jsonl"):
         write(tmp_path / name, '{"text": "e"}' if name.endswith("jsonl") else name)
-    found = list(load_documents(tmp_path))
-    texts = [d.text for d in found if isinstance(d, Document)]
-    assert texts == ["a/same.txt", "b/same.txt", "c.MD", "e"]
-    assert [d.title for d in found[:2] if isinstance(d, Document)] == ["same", "same"]
-    assert {d.source for d in found if isinstance(d, Document)} == {
+    documents = loaded(tmp_path).documents
+    assert [document.text for document in documents] == ["a/same.txt", "b/same.txt", "c.MD", "e"]
+    assert [document.title for document in documents[:2]] == ["same", "same"]
+    assert {document.source for document in documents} == {
         str(tmp_path / name) for name in ("a/same.txt", "b/same.txt", "c.MD", "e.jsonl")
     }
 
@@ -69,7 +67,7 @@ def test_a_file_of_lines_has_a_document_a_line(tmp_path: Path) -> None:
         '"line\u2028separator"',
     ]
     path = write(tmp_path / "a.jsonl", "\n".join(lines))
-    found = [one for one in load_documents(path) if isinstance(one, Document)]
+    found = loaded(path).documents
     assert [one.id and one.id.startswith(f"{path}#line-") for one in found] == [1, 0, 1, 1]
     assert [replace(one, id=one.id if one.id == "7" else None) for one in found] == [
         Document("Ann sings.", source=str(path)),
@@ -79,13 +77,17 @@ def test_a_file_of_lines_has_a_document_a_line(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("line", ["{", "[" * 100_000, '{"title": "no text"}', "7", '{"text": 7}'])
+@pytest.mark.parametrize(
+    "line", ["{", "[]", "[" * 100_000, '{"title": "no text"}', "7", '{"text": 7}']
+)
 def test_a_bad_line_is_named_and_costs_itself(tmp_path: Path, line: str) -> None:
     """The failure has the file and the number of the line; the other lines are read."""
     path = write(tmp_path / "a.jsonl", f'"fine"\n{line}\n"good"\n')
-    first, failure, third = load_documents(path)
-    assert isinstance(first, Document) and isinstance(third, Document) and third.text == "good"
-    assert isinstance(failure, Failure) and "a.jsonl, line 2: " in failure.reason
+    found = loaded(path)
+    assert [document.text for document in found.documents] == ["fine", "good"]
+    (failure,) = found.failures
+    assert "a.jsonl, line 2: " in failure.reason
+    assert line not in ("[]", "7") or "expected a text" in failure.reason
 
 
 @pytest.mark.parametrize(
@@ -106,30 +108,31 @@ def test_a_field_of_another_kind_is_named(tmp_path: Path, field: str, value: obj
     """With the file and the line: nothing of what was given is lost, or becomes something else."""
     line = json.dumps({"text": "Ann", field: value}, ensure_ascii=False)
     path = write(tmp_path / "a.jsonl", f'"fine"\n{line}\n')
-    _, failure = load_documents(path)
-    assert isinstance(failure, Failure) and f"a.jsonl, line 2: {field}: " in failure.reason
+    found = loaded(path)
+    (failure,) = found.failures
+    assert len(found.documents) == 1 and f"a.jsonl, line 2: {field}: " in failure.reason
 
 
-def test_numbers_and_null_will_do_in_a_line() -> None:
+def test_numbers_and_null_will_do_in_a_line(tmp_path: Path) -> None:
     """A number where a text names something; null is what is not there, but in the metadata."""
     line: dict[str, object] = {"text": "Ann", "id": 7, "title": 1.5, "date": 1900, "shelf": None}
     line |= dict.fromkeys(("pages", "metadata", "source"))
-    assert document_from(line, where="here", source="there") == Document(  # type: ignore[arg-type]
-        "Ann", id="7", title="1.5", date="1900", source="there", metadata={"shelf": None}
+    path = write(tmp_path / "a.jsonl", json.dumps(line))
+    (document,) = loaded(path).documents
+    assert document == Document(
+        "Ann", id="7", title="1.5", date="1900", source=str(path), metadata={"shelf": None}
     )
 
 
 def test_what_is_no_document_is_a_mistake() -> None:
     """A number among the documents is a TypeError; a document and a text are taken as they are."""
     with pytest.raises(TypeError, match="got int"):
-        list(load_documents([7]))  # type: ignore[list-item]
+        loaded([7])
     for wrong in ({"text": "Ann"}, b"Ann", None):
         with pytest.raises(TypeError, match=f"got {type(wrong).__name__}"):
-            list(load_documents(wrong))  # type: ignore[arg-type]
+            loaded(wrong)
     document = Document("Ann", id="x")
-    assert list(load_documents([document, "Bob"])) == [document, Document("Bob")]
-    with pytest.raises(ConfigError, match="here: expected a text"):
-        document_from([], where="here")
+    assert loaded([document, "Bob"]).documents == [document, Document("Bob")]
 
 
 def test_a_closed_folder_and_a_bad_file_are_failures(tmp_path: Path) -> None:
@@ -141,11 +144,11 @@ def test_a_closed_folder_and_a_bad_file_are_failures(tmp_path: Path) -> None:
     (closed / "b.txt").write_text("Cid met Dan.", encoding="utf-8")
     closed.chmod(0)
     try:
-        found = list(load_documents([tmp_path]))
+        found = loaded([tmp_path])
     finally:
         closed.chmod(0o700)
-    assert "good" in [one.title for one in found if isinstance(one, Document)]
-    failures = {Path(one.document_id).name: one.reason for one in found if isinstance(one, Failure)}
+    assert "good" in [document.title for document in found.documents]
+    failures = {Path(failure.document_id).name: failure.reason for failure in found.failures}
     assert "not a text file" in failures["bad.txt"]
     if os.getuid() != 0:  # whom no folder is closed to
         assert "Permission denied" in failures["closed"]
@@ -157,7 +160,7 @@ def test_the_name_of_a_file_as_a_text_is_reported(
     """It is a text, as it was given; texts that are no file's name are not reported."""
     name = str(write(tmp_path / "笔记.txt", "Ada"))
     texts = [name, "笔记", "\ud800", "a\0b", "x" * 5_000]
-    assert list(load_documents(texts)) == [Document(text) for text in texts]
+    assert loaded(texts).documents == [Document(text) for text in texts]
     (message,) = caplog.messages
     assert message.endswith(f"give Path({name!r})")
 
@@ -187,18 +190,16 @@ def test_a_folder_is_read_without_its_links_and_pipes(tmp_path: Path) -> None:
             listener.bind("socket.txt")
         finally:
             os.chdir(here)
-        loaded = list(load_documents(folder))
-    assert [item.text for item in loaded if isinstance(item, Document)] == ["Ann met Bob."]
-    reasons = {
-        Path(item.path).name: item.reason for item in loaded if isinstance(item, SkippedFile)
-    }
+        found = loaded(folder)
+    assert [document.text for document in found.documents] == ["Ann met Bob."]
+    reasons = {Path(file.path).name: file.reason for file in found.skipped}
     links = ("out.txt", "twice.txt", "gone.txt", "zero.txt", "outside", "circle")
     assert reasons == {
         **dict.fromkeys(links, "it is a link"),
         "pipe.txt": "it is a pipe, not a regular file",
         "socket.txt": "it is a socket, not a regular file",
     }
-    assert len(loaded) == 1 + len(reasons)
+    assert not found.failures and not found.notes and len(found.skipped) == len(reasons)
 
 
 def test_a_folder_of_links_alone_says_so(tmp_path: Path) -> None:
@@ -207,22 +208,22 @@ def test_a_folder_of_links_alone_says_so(tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "a.txt").symlink_to(write(tmp_path / "a.txt", "Ada"))
     with pytest.raises(ConfigError, match=r"no readable file.*a\.txt: it is a link"):
-        list(load_documents(folder))
+        loaded(folder)
 
 
 def test_a_file_that_is_named_may_be_a_link_but_not_a_pipe(tmp_path: Path) -> None:
     """A link to a text is read, under the id of that text; pipes and devices have no content."""
     folder = odd_folder(tmp_path)
-    (document,) = load_documents(folder / "out.txt")
-    assert isinstance(document, Document) and document.text == "the password"
+    (document,) = loaded(folder / "out.txt").documents
+    assert document.text == "the password"
     assert document.id == str(tmp_path / "outside" / "secret.txt")
     for name, kind in (("pipe.txt", "pipe"), ("zero.txt", "device")):
         with pytest.raises(ConfigError, match=f"cannot read .*{name}: it is a {kind}"):
-            list(load_documents(folder / name))
+            loaded(folder / name)
     with pytest.raises(ConfigError, match=r"no such file: .*gone\.txt"):
-        list(load_documents(folder / "gone.txt"))
-    failures = list(load_documents([folder / "pipe.txt", folder / "gone.txt"]))
-    assert all(isinstance(item, Failure) for item in failures)
+        loaded(folder / "gone.txt")
+    found = loaded([folder / "pipe.txt", folder / "gone.txt"])
+    assert len(found.failures) == 2 and not found.documents
 
 
 def test_a_file_that_became_a_link_is_gone(tmp_path: Path) -> None:

@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from lightrag_jsonl import AsyncLightRAG, Completion, Document, IndexOptions, InsertReport
-from lightrag_jsonl.core.types import Record
 from lightrag_jsonl.testing import Request, ScriptedLLM
-from tests.kit import entity, index, jsonl, problems, relation
+from tests.kit import Record, entity, index, jsonl, problems, relation
 
 TEXT = "Ines Vega keeps bees in Toledo, and Omar Sahin sells her honey in 伊斯坦布尔."
 OPTIONS = IndexOptions(max_gleanings=1, glean_min_tokens=1, max_resumes=2)

@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lightrag_jsonl import Chunk, RelationMention
-from lightrag_jsonl.core.types import Extraction, Record, entity_record, relation_record
+from lightrag_jsonl.core.types import entity_record, relation_record
 from lightrag_jsonl.indexing.examples import Examples
 from lightrag_jsonl.indexing.mentions import MentionCollector
 from lightrag_jsonl.indexing.provided_records import provided_extractions
-from tests.kit import entity, prompts, relation
+from tests.kit import Record, entity, prompts, relation
 from tests.storage.contract import FULL_ENTITY, FULL_RELATION
 
 
-def extraction(*records: Record, text: str = "Ann met Bob.") -> Extraction:
+def extraction(*records: Record, text: str = "Ann met Bob.") -> Any:
     """What ready-made records of one chunk amount to."""
     chunk = Chunk("c", "d", 0, 1, 0, len(text), text)
     return provided_extractions([chunk], records, prompts().schema("extract-graph", {}))[0]

@@ -6,8 +6,8 @@ import os
 import pytest
 
 from lightrag_jsonl import ConfigError
-from lightrag_jsonl.core.types import Record
 from lightrag_jsonl.indexing.ontology import Ontology
+from tests.kit import Record
 
 KITCHEN = {
     "classes": {
@@ -63,7 +63,7 @@ def attribute(name: str, kind: str, attribute: str, value: object) -> Record:
         "entity": name,
         "entity_type": kind,
         "attribute": attribute,
-        "value": value,  # type: ignore[dict-item]
+        "value": value,
     }
 
 

@@ -2,14 +2,15 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from lightrag_jsonl import Chunk, Document, LightRAG, Page
 from lightrag_jsonl.core.tokens import default_tokenizer
-from lightrag_jsonl.core.types import Extraction
 from lightrag_jsonl.indexing.chunking import chunk_pages, divided_sentence
 from lightrag_jsonl.testing import ScriptedLLM
+from tests.kit import extraction
 
 RECORDS = "\n".join(
     [
@@ -120,9 +121,9 @@ def test_an_edit_on_the_next_page_is_read_with_its_new_sentence(tmp_path: Path) 
     class Reader:
         name = "reader"
 
-        async def extract(self, chunk: Chunk) -> Extraction:
+        async def extract(self, chunk: Chunk) -> Any:
             whole_texts.append(chunk.whole_text)
-            return Extraction(state="empty")
+            return extraction(state="empty")
 
     with LightRAG(tmp_path, extractor=Reader()) as rag:
         rag.insert(Document("", id="d", pages=PAGES))

@@ -9,13 +9,12 @@ from typing import TypeAlias
 import pytest
 
 from lightrag_jsonl import Document, LightRAG
-from lightrag_jsonl.core.types import Record
 from lightrag_jsonl.testing import ScriptedLLM
 from lightrag_jsonl.tools.batch import export_batch
 from lightrag_jsonl.tools.copying import copy_index
 from lightrag_jsonl.tools.importer import import_index
 from tests.cli.conftest import run, run_json
-from tests.kit import entity
+from tests.kit import Record, entity
 from tests.tools.foreign import Foreign, small
 
 Place: TypeAlias = Callable[[str], str]  # the folder or URL of an index, by a name

@@ -15,7 +15,7 @@ from lightrag_jsonl.indexing.incoming import (
     incoming_document,
     storable,
 )
-from lightrag_jsonl.storage.rows import PendingDocument
+from tests.kit import pending_document
 
 CHUNKS = FIRST_GROUP // 2  # so that two documents are the first group
 
@@ -23,7 +23,7 @@ CHUNKS = FIRST_GROUP // 2  # so that two documents are the first group
 def document_of(number: int) -> IncomingDocument:
     """A document with as many chunks as half a group."""
     document = Document(f"Text {number}, 第{number}篇", id=f"document-{number}")
-    incoming = incoming_document(storable(PendingDocument(document, created_at=0.0)))
+    incoming = incoming_document(storable(pending_document(document)))
     chunks = [
         Chunk(
             id=f"{incoming.id}-{index}",

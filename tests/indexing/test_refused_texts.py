@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from lightrag_jsonl import Document, EmbeddingError, IndexOptions
-from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.testing import HashEmbedder, ScriptedLLM
-from tests.kit import entity, index, problems, read_names, reading, view
+from tests.kit import Vectors, entity, index, problems, read_names, reading, view
 
 BAD = "Quagmire"  # the word that makes a text unbearable
 OPTIONS = IndexOptions(max_gleanings=0, embed_batch_size=16)

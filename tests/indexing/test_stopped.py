@@ -13,10 +13,9 @@ from lightrag_jsonl import (
     LLMError,
     OpenAILLM,
 )
-from lightrag_jsonl.core.tokens import FittedTokenizer
 from lightrag_jsonl.testing import HashEmbedder, Request, ScriptedLLM
 from tests.indexing.test_embedding import Counting
-from tests.kit import index, problems, prompts, read_names
+from tests.kit import TOKENIZER, index, problems, prompts, read_names
 from tests.servers import ScriptedServer, error_reply
 
 DOCUMENTS = [Document("Lena Fischer paints.", id="a"), Document("Otto Brandt sings.", id="b")]
@@ -38,7 +37,7 @@ def test_a_wrong_key_or_model_is_raised_in_python(
             tmp_path,
             llm=OpenAILLM("m", base_url=server.base_url, api_key="a-secret"),
             embedder=HashEmbedder(dim=64),
-            tokenizer=FittedTokenizer(),
+            tokenizer=TOKENIZER,
         ) as rag,
     ):
         for change in (lambda: rag.insert(DOCUMENTS), rag.resume):

@@ -3,19 +3,17 @@
 import random
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from hypothesis import strategies as st
 
 from lightrag_jsonl import Document
-from lightrag_jsonl.core.types import Record
 from lightrag_jsonl.lenses.as_of import as_held, find_holding
 from lightrag_jsonl.lenses.claims import read_claims
 from lightrag_jsonl.storage.filters import parse_where
-from lightrag_jsonl.storage.rows import PendingDocument
 from lightrag_jsonl.text.dates import first_day, iso_date, last_day, may_hold
 from tests.indexing.libraries import PIECES
-from tests.kit import index, reading
+from tests.kit import Record, index, pending_document, reading
 
 MOMENTS = ("1843", "1843-12", "1844-06-01")
 WRITTEN = (None, "1842", "Dec. 1843", "1844年6月")
@@ -27,9 +25,9 @@ State: TypeAlias = dict[str, list[tuple[str, ...]]]
 Place: TypeAlias = Path | str
 
 
-def documents(library: Library, dates: Sequence[str | None]) -> list[PendingDocument]:
+def documents(library: Library, dates: Sequence[str | None]) -> list[Any]:
     """A document for each list of records, with a date or without, on one of two shelves."""
-    pending_documents: list[PendingDocument] = []
+    pending_documents: list[Any] = []
     for number, (records, date) in enumerate(zip(library, dates, strict=False)):
         document = Document(
             "".join(PIECES) + str(number),
@@ -37,7 +35,9 @@ def documents(library: Library, dates: Sequence[str | None]) -> list[PendingDocu
             date=date,
             metadata={"shelf": "even" if number % 2 == 0 else "odd"},
         )
-        pending_documents.append(PendingDocument(document, 1000.0 + number, tuple(records), PIECES))
+        pending_documents.append(
+            pending_document(document, 1000.0 + number, records=tuple(records), chunks=PIECES)
+        )
     return pending_documents
 
 
@@ -67,7 +67,7 @@ def states(place: Place, shelf: str | None = None) -> State:
         return held
 
 
-async def insert(place: Place, *groups: Sequence[PendingDocument]) -> State:
+async def insert(place: Place, *groups: Sequence[Any]) -> State:
     """The states after documents are inserted group by group."""
     async with index(place) as rag:
         for group in groups:
@@ -76,7 +76,7 @@ async def insert(place: Place, *groups: Sequence[PendingDocument]) -> State:
 
 
 async def check_order(
-    place: Place, further_place: Place, pending: Sequence[PendingDocument], chance: random.Random
+    place: Place, further_place: Place, pending: Sequence[Any], chance: random.Random
 ) -> None:
     """One by one or together, in any order: the same holds at every moment."""
     shuffled = chance.sample(pending, len(pending))
@@ -84,7 +84,7 @@ async def check_order(
     assert await insert(further_place, shuffled) == one_by_one
 
 
-async def check_undo(place: Place, pending: Sequence[PendingDocument]) -> None:
+async def check_undo(place: Place, pending: Sequence[Any]) -> None:
     """Without the newest document everything is as before, at every moment."""
     *older, newest = pending
     before = await insert(place, older)
@@ -94,18 +94,14 @@ async def check_undo(place: Place, pending: Sequence[PendingDocument]) -> None:
     assert states(place) == before
 
 
-async def check_filter(
-    place: Place, further_place: Place, pending: Sequence[PendingDocument]
-) -> None:
+async def check_filter(place: Place, further_place: Place, pending: Sequence[Any]) -> None:
     """A shelf holds what it would hold alone: nothing of the other shelf takes the place of a claim."""
     await insert(place, pending)
     shelf = [document for document in pending if document.document.metadata == {"shelf": "even"}]
     assert await insert(further_place, shelf) == states(place, shelf="even")
 
 
-async def check_isolation(
-    place: Place, further_place: Place, pending: Sequence[PendingDocument]
-) -> None:
+async def check_isolation(place: Place, further_place: Place, pending: Sequence[Any]) -> None:
     """What is inserted into another open index changes nothing here."""
     half = len(pending) // 2 + 1
     before = await insert(place, pending[:half])

@@ -5,20 +5,18 @@ import itertools
 import random
 import tempfile
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lightrag_jsonl import Chunk, Document, EntityMention, RelationMention
-from lightrag_jsonl.core.types import Extraction, Record
-from lightrag_jsonl.storage.rows import PendingDocument
-from lightrag_jsonl.text.strings import digest
 from tests.indexing.libraries import edit, edits, libraries, pending, slow
-from tests.kit import View, entity, index, problems, view
+from tests.kit import Record, View, entity, extraction, fingerprint, index, problems, view
 
 
-async def merge_in_batches(batches: Sequence[Sequence[PendingDocument]]) -> View:
+async def merge_in_batches(batches: Sequence[Sequence[Any]]) -> View:
     with tempfile.TemporaryDirectory() as folder:
         async with index(folder) as rag:
             for batch in batches:
@@ -81,7 +79,7 @@ def test_edits_by_hand_are_claims_like_others(
 @pytest.mark.slow
 def test_a_hub_of_many_equal_descriptions_is_merged_alike_in_any_order() -> None:
     """What is shown of an entity with more mentions than are read does not depend on the order."""
-    ordered = sorted(range(48), key=lambda number: digest(f"d{number}"))
+    ordered = sorted(range(48), key=lambda number: fingerprint(f"d{number}"))
     texts = ["The same words."] * 45 + [f"Something else, {number}." for number in range(3)]
     documents = [
         pending(number, [entity("Hub", text)]) for number, text in zip(ordered, texts, strict=True)
@@ -102,11 +100,11 @@ class Scripted:
     def __init__(self, pauses: Sequence[int]) -> None:
         self._pauses = iter(pauses)
 
-    async def extract(self, chunk: Chunk) -> Extraction:
+    async def extract(self, chunk: Chunk) -> Any:
         for _ in range(next(self._pauses, 0)):
             await asyncio.sleep(0)
         names = sorted({word.strip(".") for word in chunk.text.split() if word[0].isupper()})
-        return Extraction(
+        return extraction(
             tuple(EntityMention(name, "person", f"In {chunk.document_id}.") for name in names),
             tuple(RelationMention(a, b, ("by",), "Near.") for a, b in itertools.pairwise(names)),
         )

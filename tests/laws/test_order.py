@@ -20,10 +20,8 @@ from lightrag_jsonl import (
     QueryParam,
     ResponseType,
 )
-from lightrag_jsonl.core.modes import MODES
 from lightrag_jsonl.testing import Request
-from lightrag_jsonl.text.strings import digest
-from tests.kit import index, problems, read_names, text_of
+from tests.kit import MODES, fingerprint, index, problems, read_names, text_of
 
 QUESTIONS = ("Who met Person3 in Town2?", "Town1 and Person17")
 TIMES = ("created_at", "first_seen")
@@ -62,10 +60,10 @@ class Shuffled:
         self.calls += 1
         self.summaries += request.question.startswith("Subject:")
         if response_type == "text" and not request.question.startswith("Subject:"):
-            return Completion(f"An answer to {digest(messages[-1].content)} [1].")
+            return Completion(f"An answer to {fingerprint(messages[-1].content)} [1].")
         if self.ill and "Person3 " in request.question:
             raise LLMError("the model is ill")
-        found = f"is in text {digest(text_of(request))[:2]}"
+        found = f"is in text {fingerprint(text_of(request))[:2]}"
         return Completion(read_names(request).replace("is in the text", found))
 
 

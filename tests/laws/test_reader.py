@@ -2,13 +2,14 @@
 
 import json
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lightrag_jsonl import JsonlReader, parse_jsonl
-from lightrag_jsonl.core.types import Json, Record
+from tests.kit import Record
 
 WORDS = st.sampled_from(
     ["", "a", "北京", "１２", "🌍", '"', "\\", "\n", "{", "}", "[", '{"x":1}', ", ", ": ", "\u2028",
@@ -16,7 +17,7 @@ WORDS = st.sampled_from(
 )  # fmt: skip
 STRINGS = st.lists(WORDS, max_size=4).map("".join)
 SCALARS = st.one_of(st.sampled_from([None, True, False, 0, -12, 1.5, -3e-7]), STRINGS)
-VALUES: st.SearchStrategy[Json] = st.recursive(
+VALUES: st.SearchStrategy[Any] = st.recursive(
     SCALARS,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(STRINGS, inner, max_size=3),
     max_leaves=6,
@@ -79,7 +80,7 @@ def test_a_cut_loses_only_what_it_cuts(
 @given(
     TEXTS, st.lists(st.integers(0, 200), max_size=6), st.sampled_from([None, {"type": "object"}])
 )
-def test_pieces_do_not_matter(text: str, cuts: list[int], schema: dict[str, Json] | None) -> None:
+def test_pieces_do_not_matter(text: str, cuts: list[int], schema: dict[str, Any] | None) -> None:
     """Any text in any pieces gives the records, line numbers and rejections of the whole."""
     whole = parse_jsonl(text, schema=schema)
     marks = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lightrag_jsonl import Chunk, Document, Page, Tokenizer
-from lightrag_jsonl.core.tokens import FittedTokenizer
 from lightrag_jsonl.indexing.chunking import chunk_pages, document_pages
+from tests.kit import TOKENIZER
 
 
 class Words:
@@ -41,7 +41,7 @@ class Bytes:
         return text.encode()[: max(limit, 0)].decode(errors="ignore")
 
 
-TOKENIZERS: tuple[Tokenizer, ...] = (FittedTokenizer(), Words(), Bytes())
+TOKENIZERS: tuple[Tokenizer, ...] = (TOKENIZER, Words(), Bytes())
 PIECES = [
     "Scrooge", " ", "   ", "\n", "\n\n", "\r\n", "\f", ". ", "! ", "?", "Mr. ", "3.14", "玄德", "曰：", "。", "！”",
     "，", "１２", "\u3000", "👩\u200d👩\u200d👧", "🇨🇳🇬🇧", "👍🏽", "e\u0301", "\u0301", "\x00", "\ud83d", "a" * 50, "的" * 30,

@@ -8,8 +8,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lightrag_jsonl.core.types import Record
 from tests.indexing.libraries import libraries, slow
+from tests.kit import Record
 from tests.laws.moments import (
     check_filter,
     check_isolation,

@@ -5,15 +5,14 @@ import contextlib
 import random
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lightrag_jsonl import Document, QueryParam
-from lightrag_jsonl.core.types import Record
-from lightrag_jsonl.storage.sqlite.database import SQLiteStore
 from tests.indexing.libraries import Step, change, edit, edits, libraries, pending, slow, steps
-from tests.kit import index, problems, view
+from tests.kit import Record, index, problems, store_at, view
 
 
 @slow
@@ -76,7 +75,7 @@ def test_deleting_edits_leaves_what_was_there(
 def test_derived_indexes_follow_any_series_of_changes(series: list[Step]) -> None:
     """A graph and vectors caught up commit by commit, or two at once, equal those loaded anew."""
 
-    async def run(folder: str, steady: SQLiteStore, lazy: SQLiteStore) -> None:
+    async def run(folder: str, steady: Any, lazy: Any) -> None:
         async with index(folder) as rag:
             for count, step in enumerate(series):
                 await change(rag, *step)
@@ -85,7 +84,7 @@ def test_derived_indexes_follow_any_series_of_changes(series: list[Step]) -> Non
                     assert problems(folder, lazy) == []
 
     with tempfile.TemporaryDirectory() as folder:
-        stores = SQLiteStore(Path(folder)), SQLiteStore(Path(folder))
+        stores = store_at(folder), store_at(folder)
         with contextlib.closing(stores[0]), contextlib.closing(stores[1]):
             asyncio.run(run(folder, *stores))
 

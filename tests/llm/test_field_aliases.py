@@ -1,11 +1,11 @@
 """Records in the shapes that models fall into, read as what they clearly mean."""
 
 import json
+from typing import Any
 
 import pytest
 
 from lightrag_jsonl import parse_jsonl
-from lightrag_jsonl.core.types import Json, Record
 from lightrag_jsonl.llm.field_aliases import (
     normalize_graph_record,
     normalize_keywords,
@@ -13,7 +13,7 @@ from lightrag_jsonl.llm.field_aliases import (
     repair_graph_record,
     split_keywords,
 )
-from tests.kit import prompts
+from tests.kit import Record, prompts
 
 
 def read(text: str) -> list[Record]:
@@ -108,7 +108,7 @@ def test_a_triple_is_a_relation_that_its_words_describe(triple: str) -> None:
         ({"low_level_keywords": ["b"]}, [], ["b"]),
     ],
 )
-def test_keywords_under_other_names_are_read(answer: Json, high: Json, low: Json) -> None:
+def test_keywords_under_other_names_are_read(answer: Any, high: Any, low: Any) -> None:
     """Other names of the lists, a text in place of a list, a list that is missing."""
     assert normalize_keywords(answer) == {"high_level_keywords": high, "low_level_keywords": low}
 
@@ -159,13 +159,13 @@ def test_what_is_to_be_listed_is_kept_without_empty_fields() -> None:
         ("８分", 8.0),
     ],
 )
-def test_a_strength_is_a_number_from_1_to_10(value: Json, strength: float) -> None:
+def test_a_strength_is_a_number_from_1_to_10(value: Any, strength: float) -> None:
     """Texts that are numbers, and numbers beyond the scale, are brought onto it."""
     assert read_strength(value) == strength and isinstance(read_strength(value), float)
 
 
 @pytest.mark.parametrize("value", ["", "high", "高", "强烈 🙂", "-", True, [8], {}])
-def test_a_strength_that_cannot_be_read_costs_the_strength_only(value: Json) -> None:
+def test_a_strength_that_cannot_be_read_costs_the_strength_only(value: Any) -> None:
     """The relation is read as if none had been written."""
     without = ASKED.replace(', "strength": 8', "")
     assert read_strength(value) is None
@@ -184,7 +184,7 @@ def test_a_strength_that_cannot_be_read_costs_the_strength_only(value: Json) -> 
         (None, None),
     ],
 )
-def test_keywords_come_as_a_list_or_as_a_text(value: Json, words: Json) -> None:
+def test_keywords_come_as_a_list_or_as_a_text(value: Any, words: Any) -> None:
     """Commas of both scripts separate them; doubles and blanks go."""
     assert split_keywords(value) == words
 
@@ -208,7 +208,7 @@ def repaired(text: str) -> tuple[list[Record], list[str]]:
     ],
 )  # fmt: skip
 def test_a_record_with_a_small_fault_is_kept_and_reported(
-    text: str, field: str, value: Json
+    text: str, field: str, value: Any
 ) -> None:
     """A key in capitals, and a field that is missing beside enough others."""
     records, reasons = repaired(text)

@@ -3,11 +3,12 @@
 import json
 import tracemalloc
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from lightrag_jsonl import JsonlReader, JsonlResult, parse_jsonl
-from lightrag_jsonl.core.types import Json, Record
+from tests.kit import Record
 
 
 def read(text: str) -> JsonlResult:
@@ -323,11 +324,11 @@ def test_normalize_runs_before_the_schema() -> None:
 )
 def test_a_text_stands_for_a_record_with_one_text(text: str) -> None:
     """In a list, on a line, beside objects, and up to a cut; other values are still no records."""
-    fields: dict[str, Json] = {"name": {"type": "string"}}
-    schema: dict[str, Json] = {"type": "object", "properties": fields, "required": ["name"]}
+    fields: dict[str, Any] = {"name": {"type": "string"}}
+    schema: dict[str, Any] = {"type": "object", "properties": fields, "required": ["name"]}
     assert parse_jsonl(text, schema=schema).records == ({"name": "乔峰"}, {"name": "a\nb"})
     assert not parse_jsonl("[3, null]", schema=schema).records
-    other_schema: dict[str, Json] = {"type": "object", "properties": fields}
+    other_schema: dict[str, Any] = {"type": "object", "properties": fields}
     assert not parse_jsonl('["乔峰"]', schema=other_schema).records
 
 

@@ -4,12 +4,12 @@ import json
 import tarfile
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from lightrag_jsonl import JsonlReader, JsonlResult, parse_jsonl
-from lightrag_jsonl.core.types import Json, Record
-from tests.kit import rows_of
+from tests.kit import Record, rows_of
 
 # `[{}` is no JSON, but it is an array cut after a whole object, and that object is kept
 # (specification 1, example 3). It is the one refused file with a record in it.
@@ -36,7 +36,7 @@ def suite(shared_data: Path) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def answers(shared_data: Path) -> list[dict[str, Json]]:
+def answers(shared_data: Path) -> list[dict[str, Any]]:
     """Recorded answers of real models."""
     return rows_of(shared_data / "llm-answers" / "answers.jsonl.gz")
 
@@ -91,7 +91,7 @@ def test_broken_json_invents_nothing(shared_data: Path) -> None:
 
 
 @pytest.mark.slow
-def test_recorded_answers(answers: list[dict[str, Json]]) -> None:
+def test_recorded_answers(answers: list[dict[str, Any]]) -> None:
     """Those that are JSON give their objects, and cut anywhere nothing; others give no record."""
     strict = [str(answer["answer"]) for answer in answers if answer.get("strict_json")]
     assert len(answers) == 1921 and len(strict) == 411

@@ -1,16 +1,16 @@
 """An answer in which the model repeats itself is read until then, and no further."""
 
 import json
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lightrag_jsonl import JsonlReader, parse_jsonl
-from lightrag_jsonl.core.types import Json
 from lightrag_jsonl.llm.reader import REPEATS
 
 
-def entity(name: str, **more: Json) -> str:
+def entity(name: str, **more: Any) -> str:
     return json.dumps({"type": "entity", "name": name, **more}, ensure_ascii=False)
 
 
@@ -56,8 +56,8 @@ def test_a_loop_is_the_same_in_pieces(lines: list[str]) -> None:
 
 def test_a_list_that_is_too_long_is_cut() -> None:
     """It costs what is beyond the limit, not the whole record; each kind of record has its own."""
-    texts: Json = {"type": "array", "items": {"type": "string"}}
-    kinds: list[Json] = [
+    texts: Any = {"type": "array", "items": {"type": "string"}}
+    kinds: list[Any] = [
         {
             "type": "object",
             "properties": {"type": {"const": kind}, "aliases": {**texts, "maxItems": most}},

@@ -1,11 +1,12 @@
 """Schemas: compiled once, checked at load, and clear about what is wrong with a record."""
 
+from typing import Any
+
 import pytest
 
 from lightrag_jsonl import PromptError, Schema
-from lightrag_jsonl.core.types import Json
 
-DEFINITION: dict[str, Json] = {
+DEFINITION: dict[str, Any] = {
     "type": "object",
     "properties": {
         "type": {"const": "definition"},
@@ -14,7 +15,7 @@ DEFINITION: dict[str, Json] = {
     },
     "required": ["type", "entity", "definition"],
 }
-RELATIONSHIP: dict[str, Json] = {
+RELATIONSHIP: dict[str, Any] = {
     "type": "object",
     "properties": {
         "type": {"const": "relationship"},
@@ -26,8 +27,8 @@ RELATIONSHIP: dict[str, Json] = {
     },
     "required": ["type", "subject", "predicate", "object", "object-entity"],
 }
-MIXED: dict[str, Json] = {"oneOf": [DEFINITION, RELATIONSHIP]}
-EDGE: dict[str, Json] = {"type": "relationship", "subject": "a", "predicate": "b", "object": "c"}
+MIXED: dict[str, Any] = {"oneOf": [DEFINITION, RELATIONSHIP]}
+EDGE: dict[str, Any] = {"type": "relationship", "subject": "a", "predicate": "b", "object": "c"}
 
 
 @pytest.mark.parametrize(
@@ -49,7 +50,7 @@ EDGE: dict[str, Json] = {"type": "relationship", "subject": "a", "predicate": "b
     ],
 )
 def test_a_fault_is_named_with_its_branch_and_path(
-    schema: dict[str, Json], record: Json, error: str
+    schema: dict[str, Any], record: Any, error: str
 ) -> None:
     """By the branch that the record names, not that no branch matched; and where in the record."""
     assert Schema(schema).error(record) == error
@@ -57,7 +58,7 @@ def test_a_fault_is_named_with_its_branch_and_path(
 
 def test_a_long_value_does_not_flood_the_message() -> None:
     """A message keeps its end, which says what is wrong."""
-    record: Json = {"type": "definition", "entity": ["x" * 9000], "definition": "y"}
+    record: Any = {"type": "definition", "entity": ["x" * 9000], "definition": "y"}
     error = Schema(DEFINITION).error(record)
     assert error is not None and len(error) < 300 and error.endswith('is not of type "string"')
 
@@ -74,7 +75,7 @@ def test_a_long_value_does_not_flood_the_message() -> None:
         {"oneOf": []},
     ],
 )
-def test_what_is_no_schema_is_refused_at_once(schema: dict[str, Json]) -> None:
+def test_what_is_no_schema_is_refused_at_once(schema: dict[str, Any]) -> None:
     """A bad schema, or one that points outside itself, is a `PromptError` at load."""
     with pytest.raises(PromptError):
         Schema(schema)

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lightrag_jsonl.core.types import Json
 from lightrag_jsonl.providers.record_format import record_format, unwrap_records
 from lightrag_jsonl.providers.record_grammar import record_grammar
 
@@ -23,13 +22,13 @@ values = st.recursive(
 records = st.lists(st.dictionaries(st.text(max_size=4), values, max_size=3), max_size=4)
 
 
-def wrapped_schema(schema: dict[str, Json], names: list[str] | None = None) -> dict[str, Any]:
+def wrapped_schema(schema: dict[str, Any], names: list[str] | None = None) -> dict[str, Any]:
     format: Any = record_format(schema, names)
     whole: dict[str, Any] = format["json_schema"]["schema"]
     return whole
 
 
-def is_allowed(schema: dict[str, Any], *found: Json) -> bool:
+def is_allowed(schema: dict[str, Any], *found: Any) -> bool:
     checker = jsonschema.Draft202012Validator(schema)
     return bool(checker.is_valid({"records": list(found)}))
 
@@ -37,7 +36,7 @@ def is_allowed(schema: dict[str, Any], *found: Json) -> bool:
 @pytest.mark.slow
 @given(records, st.sampled_from([None, 1]), st.data())
 def test_a_cut_object_keeps_the_whole_records(
-    found: list[dict[str, Json]], indent: int | None, data: st.DataObject
+    found: list[dict[str, Any]], indent: int | None, data: st.DataObject
 ) -> None:
     """Whatever its layout, the object's records come out unchanged, one a line. Cut anywhere, those
     before the cut are whole lines, and at most one line is broken.
@@ -50,7 +49,7 @@ def test_a_cut_object_keeps_the_whole_records(
 
     lines = [line for line in unwrap_records(cut).split("\n") if line]
 
-    whole: list[Json] = []
+    whole: list[Any] = []
     for line in lines:
         try:
             whole.append(json.loads(line))
@@ -71,13 +70,13 @@ def test_names_are_for_names_only() -> None:
     schema's definitions move to the top, where references look.
     """
 
-    def thing(kind: str, *fields: str) -> Json:
-        properties: Json = {"type": {"const": kind}, **{key: {"type": "string"} for key in fields}}
+    def thing(kind: str, *fields: str) -> Any:
+        properties: Any = {"type": {"const": kind}, **{key: {"type": "string"} for key in fields}}
         return {"type": "object", "properties": properties, "required": ["type", *fields]}
 
     claim = thing("claim", "subject", "object")
-    claim["properties"]["object-entity"] = {"type": "boolean"}  # type: ignore[index,call-overload]
-    schema: dict[str, Json] = {
+    claim["properties"]["object-entity"] = {"type": "boolean"}
+    schema: dict[str, Any] = {
         "oneOf": [thing("entity", "name", "description"), thing("r", "source", "target"), claim]
     }
     limited = wrapped_schema(schema, ["乔峰", "a\nb", "乔峰"])
@@ -95,8 +94,8 @@ def test_lists_of_a_constrained_answer_end() -> None:
     """Where a schema sets no limit, a list may have ten items, and texts in it a hundred characters; a
     limit of the schema, and texts outside of lists, stay as they are.
     """
-    text: Json = {"type": "string"}
-    schema: dict[str, Json] = {
+    text: Any = {"type": "string"}
+    schema: dict[str, Any] = {
         "type": "object",
         "properties": {
             "name": text,
@@ -114,7 +113,7 @@ def test_lists_of_a_constrained_answer_end() -> None:
     assert not is_allowed(limited, {"aliases": ["a"] * 11})
     assert not is_allowed(limited, {"aliases": ["a" * 101]})
     assert not is_allowed(limited, {"tags": ["a"] * 13})
-    assert schema["properties"]["aliases"] == {"type": "array", "items": {"type": "string"}}  # type: ignore[index,call-overload]
+    assert schema["properties"]["aliases"] == {"type": "array", "items": {"type": "string"}}
 
 
 def test_a_grammar_lets_nothing_follow_the_last_record() -> None:
@@ -132,7 +131,7 @@ def test_a_grammar_lets_nothing_follow_the_last_record() -> None:
 
 def test_records_with_one_text_are_a_list_of_texts() -> None:
     """In a grammar and in a schema; names limit the texts, and the list is read text by text."""
-    schema: dict[str, Json] = {
+    schema: dict[str, Any] = {
         "type": "object",
         "properties": {"name": {"type": "string", "maxLength": 9}},
         "required": ["name"],

@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from lightrag_jsonl.core.tokens import FittedTokenizer
 from tests.cli.conftest import run, run_json
 from tests.conftest import CHECKOUT
-from tests.kit import entity, jsonl, relation
+from tests.kit import TOKENIZER, entity, jsonl, relation
 from tests.servers import (
     Reply,
     Request,
@@ -48,7 +47,7 @@ def config_file(words: str) -> str:
 
 def prompt_tokens(request: Request) -> int:
     """The tokens of a chat request."""
-    return sum(FittedTokenizer().count(turn["content"]) for turn in request.json["messages"])
+    return sum(TOKENIZER.count(turn["content"]) for turn in request.json["messages"])
 
 
 def answer_to(request: Request) -> str:

@@ -10,9 +10,6 @@ import pytest
 
 from lightrag_jsonl import ConfigError, LightRAG, OpenAILLM
 from lightrag_jsonl.core.address import DatabaseURL, as_address
-from lightrag_jsonl.providers.connection import checked_url
-from lightrag_jsonl.providers.settings import Setup
-from lightrag_jsonl.rag.opening import open_index
 from tests.servers import Reply, Request, ScriptedServer, chat_reply
 
 KEY = "sk-heron-4711"
@@ -65,7 +62,7 @@ def test_white_space_around_a_key_is_cut_off(
             else:
                 monkeypatch.setenv(place, key)
                 monkeypatch.setenv("OPENAI_BASE_URL", f"{server.base_url}\r\n")
-            rag = open_index(Setup(working_dir=tmp_path / "kb", llm="m"), create=True)
+            rag = LightRAG(tmp_path / "kb", llm="m")
         with rag:
             rag.insert("Ida Fenn swims.")
             assert [document.state for document in rag.documents()] == ["done"]
@@ -146,7 +143,7 @@ def test_the_password_of_a_proxy_is_not_shown(
 def test_a_password_in_the_address_of_a_model_is_refused_unseen(url: str) -> None:
     """Also one that reaches into other parts of the address, and without a scheme."""
     with pytest.raises(ConfigError) as caught:
-        checked_url(url)
+        OpenAILLM("m", base_url=url)
     assert "heron" not in str(caught.value) and "4711" not in str(caught.value)
 
 
@@ -154,7 +151,7 @@ def test_a_password_in_the_address_of_a_model_is_refused_unseen(url: str) -> Non
 def test_a_password_in_the_address_of_a_database_is_refused_unseen(mark: str) -> None:
     """The message says how to write it; written so, no text of the address has it."""
     with pytest.raises(ConfigError, match="%2F") as caught:
-        as_address(f"postgresql://ida:heron{mark}4711@[::1]:5432/db")
+        LightRAG(f"postgresql://ida:heron{mark}4711@[::1]:5432/db")
     assert "heron" not in str(caught.value) and "4711" not in str(caught.value)
     address = as_address("postgresql://ida:heron%2F4711@h/db?index=x&sslpassword=egret%23")
     assert isinstance(address, DatabaseURL)

@@ -15,7 +15,6 @@ import yaml
 
 from lightrag_jsonl import Completion, Message, OpenAILLM
 from lightrag_jsonl.core.retrying import retries_of, with_retries
-from lightrag_jsonl.core.types import Json
 from tests import servers
 from tests.conftest import CHECKOUT
 
@@ -50,17 +49,17 @@ def tiny_llama(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         server.wait(servers.STARTUP_SECONDS)
 
 
-def record(kind: str, **fields: Json) -> Json:
-    properties: Json = {"type": {"const": kind}, **fields}
+def record(kind: str, **fields: Any) -> Any:
+    properties: Any = {"type": {"const": kind}, **fields}
     return {"type": "object", "properties": properties, "required": ["type", *fields]}
 
 
-def schema(length: int) -> dict[str, Json]:
+def schema(length: int) -> dict[str, Any]:
     """The schema of records whose texts have at most so many characters."""
-    text: Json = {"type": "string", "maxLength": length}
-    kinds: Json = {"type": "array", "items": {"enum": ["kin", "friend"]}, "maxItems": 3}
-    strength: Json = {"type": "integer", "minimum": 1, "maximum": 10}
-    value: Json = {"type": ["string", "boolean", "null"], "maxLength": length}
+    text: Any = {"type": "string", "maxLength": length}
+    kinds: Any = {"type": "array", "items": {"enum": ["kin", "friend"]}, "maxItems": 3}
+    strength: Any = {"type": "integer", "minimum": 1, "maximum": 10}
+    value: Any = {"type": ["string", "boolean", "null"], "maxLength": length}
     return {
         "oneOf": [
             record("entity", name=text, size={"enum": ["大", "small"]}, description=text),
@@ -72,7 +71,7 @@ def schema(length: int) -> dict[str, Json]:
 
 def model(url: str, *, banned: tuple[int, ...] = OVERLONG) -> OpenAILLM:
     """A model that holds to schemas, writes no broken UTF-8, and few empty lists."""
-    bias: Json = [[ord("]"), -3.0], *([token, False] for token in banned)]
+    bias: Any = [[ord("]"), -3.0], *([token, False] for token in banned)]
     body = {"logit_bias": bias, "temperature": 1.0}
     return OpenAILLM("tiny", base_url=url, constrain="grounded", extra_body=body)
 

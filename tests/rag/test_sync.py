@@ -2,12 +2,12 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from lightrag_jsonl import Chunk, ConfigError, Document, EntityMention, RelationMention
-from lightrag_jsonl.core.types import Extraction
-from tests.kit import index, problems
+from tests.kit import extraction, index, problems
 
 
 async def test_an_edited_file_replaces_its_earlier_text(tmp_path: Path) -> None:
@@ -79,14 +79,14 @@ class Directors:
 
     name = "directors"
 
-    async def extract(self, chunk: Chunk) -> Extraction:
+    async def extract(self, chunk: Chunk) -> Any:
         """The two names of the sentence, and their relation."""
         ((source, keyword, target),) = re.findall(
             r"(.+?) (is the director of|met) (.+)\.", chunk.text
         )
         entities = [EntityMention(name, "thing", "") for name in (source, target)]
         relation = RelationMention(source, target, (keyword,), chunk.text)
-        return Extraction(entities=tuple(entities), relations=(relation,))
+        return extraction(entities=tuple(entities), relations=(relation,))
 
 
 async def test_sync_reports_what_changed_in_the_graph(tmp_path: Path) -> None:

@@ -4,18 +4,30 @@ import io
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import PurePath
-from typing import Any
+from typing import Any, cast
 
 from reportlab.lib.pagesizes import A4
 from reportlab.pdfgen.canvas import Canvas
 
 from lightrag_jsonl import Document
-from lightrag_jsonl.readers.formats import read_document
+from lightrag_jsonl.core.headings import find_headings
+from lightrag_jsonl.readers import read_file
 
 
-def read(data: bytes | str, name: str) -> Document:
+def read(data: bytes | str, name: str, readers: Any = None, **limits: Any) -> Document:
     """The document in these bytes."""
-    return read_document(data if isinstance(data, bytes) else data.encode(), PurePath(name))
+    return cast(Document, read_content(data, name, readers, **limits).document)
+
+
+def read_content(data: bytes | str, name: str, readers: Any = None, **limits: Any) -> Any:
+    """The document in these bytes, and notes on what is missing from the text."""
+    content = data if isinstance(data, bytes) else data.encode()
+    return read_file(content, PurePath(name), readers, **limits)
+
+
+def headings_in(document: Document) -> list[Any]:
+    """The headings of a text by which an index tells where a chunk stands."""
+    return list(find_headings(document.text))
 
 
 def pdf(draw: Callable[[Canvas], None], **options: Any) -> bytes:

@@ -7,14 +7,8 @@ from typing import Any
 
 import pytest
 
-from lightrag_jsonl import Document
-from lightrag_jsonl.core.index_reports import SkippedFile
-from lightrag_jsonl.indexing.loading import load_documents
-from lightrag_jsonl.readers.formats import read_document
-
-
-def loaded(path: Path) -> list[Document]:
-    return [item for item in load_documents(path) if isinstance(item, Document)]
+from tests.kit import loaded
+from tests.readers.files import read
 
 
 def node(parent: str | None, role: str, words: list[Any], seconds: float) -> dict[str, Any]:
@@ -45,7 +39,7 @@ def test_each_conversation_of_chatgpt_is_a_document(tmp_path: Path) -> None:
     """By structure, not by name; without hidden messages, and without answers that were asked again."""
     path = tmp_path / "export-2023.json"
     path.write_text(json.dumps([conversation("a-1", "Lock"), conversation("b-2", "码头")]))
-    first, second = loaded(path)
+    first, second = loaded(path).documents
 
     assert (first.title, second.title) == ("Lock", "码头")
     assert first.id == f"{path.resolve()}#/a-1.json"
@@ -62,7 +56,7 @@ def test_conversations_of_claude_are_read() -> None:
         {"sender": "assistant", "text": "In Leith.", "created_at": "2024-03-02T10:01:00Z"},
     ]
     data = json.dumps({"uuid": "x", "name": "Quay", "chat_messages": messages}).encode()
-    document = read_document(data, Path("one.json"))
+    document = read(data, "one.json")
 
     assert document.title == "Quay"
     assert document.text == (
@@ -101,10 +95,10 @@ def test_chats_of_telegram_are_read_alone_and_together(tmp_path: Path) -> None:
         json.dumps({"chats": {"list": [telegram("Lock"), telegram("Quay") | {"id": 8}]}})
     )
 
-    assert [(item.text, item.date) for item in loaded(alone)] == [(text, "2022-05-03")]
-    assert [item.title for item in loaded(together)] == ["Lock", "Quay"]
-    assert {item.text for item in loaded(together)} == {text}
-    assert loaded(alone)[0].metadata["people"] == ["林晚秋", "Ada"]
+    assert [(item.text, item.date) for item in loaded(alone).documents] == [(text, "2022-05-03")]
+    assert [item.title for item in loaded(together).documents] == ["Lock", "Quay"]
+    assert {item.text for item in loaded(together).documents} == {text}
+    assert loaded(alone).documents[0].metadata["people"] == ["林晚秋", "Ada"]
 
 
 def test_days_of_slack_are_read_in_an_archive(tmp_path: Path) -> None:
@@ -128,7 +122,7 @@ def test_days_of_slack_are_read_in_an_archive(tmp_path: Path) -> None:
     path = tmp_path / "slack.zip"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("general/2023-11-14.json", json.dumps(messages))
-    (document,) = loaded(path)
+    (document,) = loaded(path).documents
 
     assert document.date == "2023-11-14"
     assert document.text == (
@@ -172,13 +166,12 @@ def test_an_export_of_slack_has_the_names_of_its_lists(tmp_path: Path) -> None:
             path.write_text(json.dumps(value), encoding="utf-8")
             archive.writestr(f"export/{name}", json.dumps(value))
     for source in (folder, packed):
-        (document,) = loaded(source)
+        (document,) = loaded(source).documents
         assert document.text == SLACK_TEXT
         assert (document.title, document.date) == ("#quay", "2023-11-14")
         assert document.metadata["people"] == ["Ada Brook", "林晚秋", "Tide", "cid"]
-    assert {
-        Path(item.path).name for item in load_documents(folder) if isinstance(item, SkippedFile)
-    } == {"users.json", "channels.json"}
+    skipped = [Path(file.path).name for file in loaded(folder).skipped]
+    assert {*skipped} == {"users.json", "channels.json"}
 
 
 def test_replies_forwards_and_files_of_telegram_are_told() -> None:
@@ -192,7 +185,7 @@ def test_replies_forwards_and_files_of_telegram_are_told() -> None:
         {**common, "id": 5, "from": "Ada", "text": "", "poll": {"question": "Monday?"}},
     ]
     data = json.dumps({"name": "Lock", "messages": messages}).encode()
-    assert read_document(data, Path("result.json")).text.split("\n") == [
+    assert read(data, "result.json").text.split("\n") == [
         "2022-05-01 08:01 Ada: Who has the key?",
         "2022-05-01 08:01 林晚秋: (to Ada) 我有",
         "2022-05-01 08:01 ?: [attached: photo]",
@@ -212,7 +205,7 @@ def test_spoken_and_hidden_messages_of_chatgpt_and_files_of_claude() -> None:
     value["mapping"]["hidden"]["message"]["metadata"] = {
         "is_visually_hidden_from_conversation": True
     }
-    text = read_document(json.dumps(value).encode(), Path("a.json")).text
+    text = read(json.dumps(value), "a.json").text
     assert text == "2023-11-14 22:13 user: Who keeps it?\n2023-11-15 22:13 assistant: Dora Finch."
     message = {
         "sender": "human",
@@ -221,7 +214,7 @@ def test_spoken_and_hidden_messages_of_chatgpt_and_files_of_claude() -> None:
         "attachments": [{"file_name": "log.txt", "extracted_content": "..."}],
     }
     data = json.dumps({"name": "Q", "chat_messages": [message]}).encode()
-    assert read_document(data, Path("a.json")).text == "human: See [attached: log.txt]"
+    assert read(data, "a.json").text == "human: See [attached: log.txt]"
 
 
 @pytest.mark.parametrize(
@@ -249,7 +242,7 @@ def test_whatsapp_writes_times_by_locale(first: str, date: str) -> None:
         f"{first.format('+49 151 0000')}<Media omitted>",
         f"{first.format('Ada')}Good: done. <This message was edited>",
     ]
-    document = read_document("\n".join(lines).encode(), Path("chat.txt"))
+    document = read("\n".join(lines), "chat.txt")
     assert document.metadata["people"] == ["Ada", "小林", "+49 151 0000"]
     assert document.date == date
 
@@ -259,13 +252,13 @@ def test_a_text_of_whatsapp_has_its_people_and_its_day() -> None:
     told = "13/05/2023, 21:15 - Ada: Is the lock shut?\n14/05/2023, 07:02 - 小林: 关了\nsince six\n"
     doubtful = "[3/4/23, 9:15:03 PM] Ada: one\n[3/4/23, 9:16:03 PM] Bo: two\n[3/5/23, 9:17:03 PM] Bo: three\n"
     told += "14/05/2023, 07:03 - Ada: Good.\n"
-    document = read_document(told.encode(), Path("chat.txt"))
+    document = read(told, "chat.txt")
 
     assert document.text == told
     assert document.date == "2023-05-14"
     assert document.metadata["people"] == ["Ada", "小林"]
-    assert read_document(doubtful.encode(), Path("chat.txt")).date is None
-    assert read_document(doubtful.encode(), Path("chat.txt")).metadata["people"] == ["Ada", "Bo"]
+    assert read(doubtful, "chat.txt").date is None
+    assert read(doubtful, "chat.txt").metadata["people"] == ["Ada", "Bo"]
 
 
 def test_other_files_are_no_chats(tmp_path: Path) -> None:
@@ -280,6 +273,6 @@ def test_other_files_are_no_chats(tmp_path: Path) -> None:
     for value in values:
         path = tmp_path / "data.json"
         path.write_text(json.dumps(value))
-        assert "people" not in loaded(path)[0].metadata
+        assert "people" not in loaded(path).documents[0].metadata
     log = "12.03.2023 21:15 started\n12.03.2023 21:16 ended: ok\n" * 5
-    assert read_document(log.encode(), Path("a.txt")).metadata == {}
+    assert read(log, "a.txt").metadata == {}

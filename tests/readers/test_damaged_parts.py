@@ -3,7 +3,6 @@
 import base64
 import io
 import zipfile
-from pathlib import PurePath
 
 import pytest
 
@@ -15,8 +14,7 @@ import pptx
 from docx.oxml import parse_xml
 
 from lightrag_jsonl import ConfigError
-from lightrag_jsonl.readers.formats import read_file
-from tests.readers.files import read, replaced, saved
+from tests.readers.files import read, read_content, replaced, saved
 
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -46,7 +44,7 @@ def test_a_picture_that_is_missing_costs_itself() -> None:
         (saved(deck), "a.pptx", "ppt/slides/_rels/slide1.xml.rels"),
     ):
         broken = replaced(data, relations, lambda part: part.replace(b"image1.png", b"gone.png"))
-        content = read_file(broken, PurePath(name))
+        content = read_content(broken, name)
         text = content.document.text + "".join(content.document.pages or ())
         assert "Dora lights the lamp 灯." in text or "# Slide 1: Lamps" in text
         assert "media/gone.png" in content.notes[0]
@@ -58,7 +56,7 @@ def test_a_part_that_is_no_xml_costs_itself() -> None:
     marked = replaced(data, "word/settings.xml", lambda part: b"no XML at all")
     cut = replaced(data, "word/document.xml", lambda part: part[: part.index("灭".encode())])
     assert read(marked, "a.docx").text == "Dora lights the lamp.\n\n灯灭了。"
-    content = read_file(cut, PurePath("a.docx"))
+    content = read_content(cut, "a.docx")
     assert content.document.text == "Dora lights the lamp.\n\n灯"
     assert content.notes == ("the part word/document.xml is damaged",)
     with pytest.raises(ConfigError, match=r"its main part is damaged"):
@@ -99,7 +97,7 @@ def test_comments_of_word_are_read_and_headers_are_noted() -> None:
     made.add_paragraph("码头 Log")
     made.sections[0].header.paragraphs[0].text = "码头 Log"
     made.sections[0].footer.paragraphs[0].text = "Finch & Sons, Leith"
-    content = read_file(saved(made), PurePath("a.docx"))
+    content = read_content(saved(made), "a.docx")
     assert content.document.text == (
         "It burned once.\n\nComment by Cid 小林: Which year?\n\n码头 Log"
     )

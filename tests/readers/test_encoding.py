@@ -5,14 +5,12 @@ import hashlib
 import random
 import re
 import unicodedata
-from pathlib import Path, PurePath
+from pathlib import Path
 
 import pytest
 
 from lightrag_jsonl import ConfigError, LightRAG
-from lightrag_jsonl.readers.encoding import decode_text, decoded
-from lightrag_jsonl.readers.formats import read_file
-from tests.readers.files import read
+from tests.readers.files import read, read_content
 from tests.readers.texts import ENCODINGS, TEXTS
 
 SIMPLIFIED = "林黛玉自幼多病，住在潇湘馆。贾宝玉爱她，两人常在园中读书。"
@@ -23,14 +21,26 @@ RUSSIAN = "Все счастливые семьи похожи друг на д�
 FRENCH = "Café déjà vu à la mode, où l'été était très agréable."
 
 
+def plain_text(data: bytes) -> str:
+    """The text of a file without markup."""
+    return read(data, "a.txt").text
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
-@pytest.mark.parametrize("text", ["Ann 中文 １２ 🙂", "中", "a", ""])
+@pytest.mark.parametrize("text", ["Ann 中文 １２ 🙂", "中", "a"])
 def test_unicode_is_read_with_and_without_a_byte_order_mark(text: str, encoding: str) -> None:
     """That of UTF-32, too, whose mark begins as that of UTF-16 does; in either order of bytes."""
-    assert decoded(text.encode(encoding)) == text
+    assert plain_text(text.encode(encoding)) == text
     if encoding in ("utf-16", "utf-32"):
         big = f"{encoding}-be"
-        assert decoded("\ufeff".encode(big) + text.encode(big)) == text
+        assert plain_text("\ufeff".encode(big) + text.encode(big)) == text
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
+def test_a_byte_order_mark_alone_is_no_text(encoding: str) -> None:
+    """A file with nothing behind it is empty."""
+    with pytest.raises(ConfigError, match=r"a\.txt is empty"):
+        plain_text("".encode(encoding))
 
 
 @pytest.mark.parametrize(
@@ -50,7 +60,7 @@ def test_unicode_is_read_with_and_without_a_byte_order_mark(text: str, encoding:
 )
 def test_other_encodings_are_recognized_in_short_files(text: str, encoding: str) -> None:
     """A line or two is enough, however much of it is English."""
-    assert decoded(text.encode(encoding)) == text
+    assert plain_text(text.encode(encoding)) == text
 
 
 CASES = [(language, label) for language, labels in ENCODINGS.items() for label in labels]
@@ -95,7 +105,7 @@ def test_a_declared_encoding_is_used(language: str, label: str) -> None:
 @pytest.mark.parametrize(("language", "label"), [case for case in CASES if case not in AMBIGUOUS])
 def test_an_encoding_that_nobody_declares_is_detected(language: str, label: str) -> None:
     """From one or two sentences."""
-    assert decoded(encoded(TEXTS[language], label)) == TEXTS[language]
+    assert plain_text(encoded(TEXTS[language], label)) == TEXTS[language]
 
 
 @pytest.mark.parametrize(
@@ -112,14 +122,15 @@ def test_an_encoding_that_nobody_declares_is_detected(language: str, label: str)
 )
 def test_a_few_words_are_enough(text: str, encoding: str) -> None:
     """Signs are not taken for letters; UTF-16 needs no mark where every other byte is zero."""
-    assert decoded(text.encode(encoding)) == text
+    assert plain_text(text.encode(encoding)) == text
 
 
 def test_a_declaration_that_is_wrong_is_not_used() -> None:
     """Valid UTF-8 is that, whatever an old tag says; an unknown name is none."""
     for declared in ("iso-8859-1", "utf-8", "no-such-thing", "rot13", "zip"):
-        assert decode_text(TEXTS["Polish"].encode(), declared=declared).text == TEXTS["Polish"]
-        cyrillic = decode_text(TEXTS["Russian"].encode("koi8-r"), declared=declared).text
+        head = f'<html><head><meta charset="{declared}"></head><body><p>'.encode()
+        assert read(head + TEXTS["Polish"].encode(), "a.html").text == TEXTS["Polish"]
+        cyrillic = read(head + TEXTS["Russian"].encode("koi8-r"), "a.html").text
         assert declared == "iso-8859-1" or cyrillic == TEXTS["Russian"]
 
 
@@ -138,9 +149,9 @@ def test_a_declaration_that_is_wrong_is_not_used() -> None:
 )
 def test_a_wrong_byte_costs_itself(data: bytes, text: str, damage: str) -> None:
     """With a report of how many there are, and in which line the first one is."""
-    result = decode_text(data)
-    assert result.text == text
-    assert re.search(damage, result.damage)
+    content = read_content(data, "a.txt")
+    assert content.document.text == text
+    assert re.search(damage, *content.notes)
 
 
 @pytest.mark.slow
@@ -163,7 +174,7 @@ def test_the_report_names_the_damage(tmp_path: Path) -> None:
 def test_what_is_no_text_is_refused(data: bytes) -> None:
     """By the file's name."""
     with pytest.raises(ConfigError, match=r"^a\.txt is not a text file"):
-        decoded(data, "a.txt")
+        read(data, "a.txt")
 
 
 DATA = random.Random(5).randbytes(3_000)
@@ -204,7 +215,7 @@ ENCODED = {
 def test_encoded_data_is_no_text(kind: str) -> None:
     """It is left out between the sentences around it, and a note says how much."""
     source = f"Dora lights the lamp.\n\n{ENCODED[kind]}\n\nShe sells oil 油。\n"
-    content = read_file(source.encode(), PurePath("a.txt"))
+    content = read_content(source, "a.txt")
     assert content.document.text.split() == [
         "Dora",
         "lights",
@@ -223,7 +234,7 @@ def test_a_dump_in_octal_numbers_is_data() -> None:
     dump = "\n".join(
         f"{n * 16:07o} {' '.join(f'{(n * m) % 256:03o}' for m in range(16))}" for n in range(40)
     )
-    content = read_file(f"灯塔亮了。\n\n{dump}\n0001200\n\n油。\n".encode(), PurePath("a.txt"))
+    content = read_content(f"灯塔亮了。\n\n{dump}\n0001200\n\n油。\n", "a.txt")
     assert content.document.text.split() == ["灯塔亮了。", "油。"]
     assert "characters of embedded data left out" in content.notes[0]
 
@@ -245,7 +256,7 @@ def test_a_dump_in_octal_numbers_is_data() -> None:
 )
 def test_digests_numbers_and_words_stay(text: str) -> None:
     """What only looks like data, or is short, is text."""
-    assert read_file(text.encode(), PurePath("a.txt")).document.text == text
+    assert read_content(text, "a.txt").document.text == text
 
 
 def test_the_words_of_a_drawing_stay() -> None:
@@ -253,4 +264,4 @@ def test_the_words_of_a_drawing_stay() -> None:
     drawing = (
         f"<svg><title>Quay</title><path d='{'M1 2 ' * 400}'/><text x='1'>灯塔 lamp</text></svg>"
     )
-    assert read_file(drawing.encode(), PurePath("a.md")).document.text.strip() == "Quay 灯塔 lamp"
+    assert read_content(drawing, "a.md").document.text.strip() == "Quay 灯塔 lamp"

@@ -1,7 +1,6 @@
 """Books, notes, subtitles, calendars, OpenDocument, RTF, messages and saved pages: words kept at their places."""
 
 from datetime import UTC, datetime
-from pathlib import PurePath
 
 import pytest
 
@@ -10,8 +9,7 @@ pytest.importorskip("odfdo")
 import odfdo
 
 from lightrag_jsonl import ConfigError, FileLimits
-from lightrag_jsonl.readers.formats import read_document, read_file
-from tests.readers.files import read, replaced, saved, zipped
+from tests.readers.files import read, read_content, replaced, saved, zipped
 from tests.readers.outlook import BODY, SENDER, SENDER_ADDRESS, SUBJECT, outlook_message
 
 SMALL = FileLimits(characters=10_000, cells=1_000, pages=10)
@@ -144,8 +142,8 @@ def test_damage_in_opendocument_costs_the_damaged_place() -> None:
     assert "Dora Finch keeps the log." in read(broken, "a.odt").text
     assert read(twice, "a.odt").text == "The lamp."
     assert "Rope of hemp" in read(cut, "a.odt").text
-    assert read_file(cut, PurePath("a.odt")).notes == ("the part content.xml is damaged",)
-    assert read_file(twice, PurePath("a.odt")).notes == ()
+    assert read_content(cut, "a.odt").notes == ("the part content.xml is damaged",)
+    assert read_content(twice, "a.odt").notes == ()
     with pytest.raises(ConfigError, match=r"is not a valid \.odt file: it has no content"):
         read(zipped({"content.xml": "<a"}), "a.odt")
 
@@ -163,7 +161,7 @@ def test_a_sheet_of_opendocument_has_names_and_values() -> None:
 
     pages = ("# Boats\n\nBoat: Petrel; Crew: 4\n\nBoat: 海燕号; Crew: 7",)
     assert read(book, "a.ods").pages == pages
-    assert read_document(saved_by_office, PurePath("a.ods"), limits=SMALL).pages == pages
+    assert read(saved_by_office, "a.ods", limits=SMALL).pages == pages
 
 
 @pytest.mark.parametrize(
@@ -182,7 +180,7 @@ def test_repeated_cells_count(repetition: bytes) -> None:
         (open_text(), "a.odt"),
     ):
         with pytest.raises(ConfigError, match=r"has more than 1,000 cells"):
-            read_document(replaced(data, "content.xml", bomb), PurePath(name), limits=SMALL)
+            read(replaced(data, "content.xml", bomb), name, limits=SMALL)
 
 
 def test_slides_of_opendocument_are_pages() -> None:
@@ -224,7 +222,7 @@ def test_rich_text_is_its_words() -> None:
         r"{\rtf1\ansi\ansicpg1252{\info{\title Log of the quay}}{\fonttbl{\f0 Times;}}\b Dora\b0  keeps "
         r"caf\'e9 hours \u30721?\u22836?.\par {\pict\pngblip 89504e47}It burned in 1902.}"
     )
-    content = read_file(source.encode(), PurePath("a.rtf"))
+    content = read_content(source, "a.rtf")
 
     assert content.document.text == "Dora keeps café hours 码头.\nIt burned in 1902."
     assert content.document.title == "Log of the quay"
@@ -320,7 +318,7 @@ def test_a_part_of_a_calendar_that_is_broken_costs_itself() -> None:
     zone = "BEGIN:VTIMEZONE\nTZID:Leith\nBEGIN:STANDARD\nRDATE;VALUE=DATE:never\n(\nEND:STANDARD\nEND:VTIMEZONE\n"
     event = "BEGIN:VEVENT\n({}\nEND:VEVENT\n"
     broken = CALENDAR.replace("BEGIN:VEVENT", f"{zone}{event}BEGIN:VEVENT", 1)
-    content = read_file(broken.encode(), PurePath("a.ics"))
+    content = read_content(broken, "a.ics")
     assert content.document.text == read(CALENDAR, "a.ics").text
     assert len(content.notes) == 1
 
@@ -411,7 +409,7 @@ def test_a_mail_has_its_texts_around_pictures_and_the_messages_that_are_attached
     nested = "From: Bob <b@quay.example>\n\nThe innermost."
     for _ in range(20):
         nested = f"From: Bob <b@quay.example>\nContent-Type: message/rfc822\n\n{nested}"
-    content = read_file(nested.encode(), PurePath("a.eml"))
+    content = read_content(nested, "a.eml")
     assert "The innermost" not in content.document.text
     assert content.notes == ("messages below 10 others are left out",)
 

@@ -2,16 +2,16 @@
 
 import gzip
 import os
-from pathlib import Path, PurePath
+from pathlib import Path
 
 import pytest
 
 from lightrag_jsonl import ConfigError, Document, LightRAG
-from lightrag_jsonl.indexing.loading import load_documents
 from lightrag_jsonl.readers import compression
-from lightrag_jsonl.readers.formats import read_document
 from tests.conftest import CHECKOUT
+from tests.kit import loaded
 from tests.processes import run_python
+from tests.readers.files import read
 
 
 @pytest.mark.slow
@@ -20,8 +20,8 @@ def test_gzip_is_opened(tmp_path: Path) -> None:
     (tmp_path / "三国.txt.gz").write_bytes(gzip.compress("刘备".encode()))
     (tmp_path / "two.jsonl.GZ").write_bytes(gzip.compress(b'"Ann"\n"Bob"'))
     (tmp_path / "rows.csv.gz").write_bytes(gzip.compress(b"a,b\n1,2"))
-    found = [one for one in load_documents(tmp_path) if isinstance(one, Document)]
-    assert [(one.text, one.title) for one in found] == [
+    documents = loaded(tmp_path).documents
+    assert [(document.text, document.title) for document in documents] == [
         ("a: 1; b: 2", "rows"),
         ("Ann", None),
         ("Bob", None),
@@ -32,12 +32,12 @@ def test_gzip_is_opened(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_gzip_file_may_be_broken_or_a_bomb(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is uncompression to its limit only."""
-    path = PurePath("a.txt.gz")
+    name = "a.txt.gz"
     for data in (b"", b"no gzip", gzip.compress(b"text")[:-4], gzip.compress(b"t")[:-1] + b"x"):
         with pytest.raises(ConfigError, match=r"a\.txt\.gz is (not a valid gzip file|empty)"):
-            read_document(data, path)
+            read(data, name)
     with pytest.raises(ConfigError, match="unpacks to more than"):
-        read_document(gzip.compress(bytes(compression.UNSUSPICIOUS + 1)), path)
+        read(gzip.compress(bytes(compression.UNSUSPICIOUS + 1)), name)
     assert compression.largest_content(10**12) == compression.LARGEST
 
 
@@ -45,7 +45,7 @@ def test_archives_are_refused() -> None:
     """With what to do instead."""
     for name in ("a.tar", "a.tar.gz", "a.tgz", "a.7z", "a.RAR"):
         with pytest.raises(ConfigError, match=f"{name} is an archive: unpack it"):
-            read_document(b"PK\x03\x04", PurePath(name))
+            read(b"PK\x03\x04", name)
 
 
 def test_a_user_reads_a_format_of_their_own(tmp_path: Path) -> None:
@@ -63,19 +63,19 @@ def test_a_user_reads_a_format_of_their_own(tmp_path: Path) -> None:
         assert "it is empty" in [file.reason for file in report.skipped] and not report.failures
     own = {".txt": lambda data: Document("mine", source="elsewhere")}
     path = tmp_path / "in" / "b.txt"
-    found = list(load_documents(path, own))
-    assert found == [Document("mine", id=str(path), title="b", source="elsewhere")]
+    (document,) = loaded(path, own).documents
+    assert document == Document("mine", id=str(path), title="b", source="elsewhere")
 
 
 def test_a_users_reader_that_fails_is_named(tmp_path: Path) -> None:
     """So is one that gives something else, and a suffix that is none."""
-    path = PurePath("a.abc")
+    name = "a.abc"
     with pytest.raises(ConfigError, match=r"a\.abc cannot be read: ZeroDivisionError"):
-        read_document(b"x", path, {".abc": lambda data: Document(str(1 / 0))})
+        read(b"x", name, {".abc": lambda data: Document(str(1 / 0))})
     with pytest.raises(ConfigError, match=r"a\.abc: its reader gave str, not a Document"):
-        read_document(b"x", path, {".abc": lambda data: "text"})  # type: ignore[dict-item, return-value]
+        read(b"x", name, {".abc": lambda data: "text"})
     with pytest.raises(ConfigError, match=r"a reader's suffix is like '\.abc', not 'abc'"):
-        list(load_documents(tmp_path, {"abc": lambda data: Document("text")}))
+        loaded(tmp_path, {"abc": lambda data: Document("text")})
 
 
 @pytest.mark.slow
@@ -87,10 +87,10 @@ def test_without_the_extra_it_says_which_one(tmp_path: Path) -> None:
     absent.parent.mkdir()
     absent.write_text("import sys\nsys.modules['pypdfium2'] = None\n", encoding="utf-8")
     code = """if True:
-        from lightrag_jsonl.indexing.loading import load_documents
         from pathlib import Path
-        for one in load_documents(Path()):
-            print(getattr(one, "reason", one))
+        from tests.kit import loaded
+        found = loaded(Path())
+        print(*[failure.reason for failure in found.failures], *found.documents, sep="\\n")
     """
     search_path = os.pathsep.join(map(str, (absent.parent, CHECKOUT)))
     done = run_python(code, cwd=tmp_path, PYTHONPATH=search_path, PYTHONDONTWRITEBYTECODE="1")
@@ -104,4 +104,4 @@ def test_titles_above_a_table_are_no_names_of_columns() -> None:
     table = "船队 2024\nas of May\n\nShip,Captain\nPetrel,Rosa Delmar\nHeron,\n"
     expected = ["船队 2024", "as of May", "Ship: Petrel; Captain: Rosa Delmar", "Ship: Heron"]
     for text, rows in ((table, expected), ("Name\nAda\nBo\n", ["Name: Ada", "Name: Bo"])):
-        assert read_document(text.encode(), PurePath("a.csv")).text.split("\n\n") == rows
+        assert read(text, "a.csv").text.split("\n\n") == rows

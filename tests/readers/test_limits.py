@@ -2,7 +2,6 @@
 
 import io
 import zipfile
-from pathlib import PurePath
 
 import pytest
 
@@ -16,7 +15,6 @@ import pptx
 
 from lightrag_jsonl import ConfigError, FileLimits
 from lightrag_jsonl.readers import tables
-from lightrag_jsonl.readers.formats import read_document
 from tests.readers.files import epub, lines, pdf, read, replaced, saved, zipped
 
 SMALL = FileLimits(characters=1_000, cells=1_000, pages=10)
@@ -27,7 +25,7 @@ STYLES = "word/styles.xml"
 def refused(data: bytes, name: str, limits: FileLimits = SMALL) -> str:
     """The reason why a file is not read."""
     with pytest.raises(ConfigError) as caught:
-        read_document(data, PurePath(name), limits=limits)
+        read(data, name, limits=limits)
     return str(caught.value)
 
 

@@ -11,10 +11,7 @@ import msgspec
 import pytest
 
 from lightrag_jsonl import Document, LightRAG
-from lightrag_jsonl.core.headings import find_headings
-from lightrag_jsonl.readers.embedded_data import without_embedded_data
-from lightrag_jsonl.readers.formats import read_file
-from tests.readers.files import read
+from tests.readers.files import headings_in, read, read_content
 
 PICTURE = base64.b64encode(random.Random(7).randbytes(20_000)).decode()
 
@@ -149,7 +146,7 @@ def test_underlined_headings_are_headings() -> None:
         "```\nA command\n---------\n```\n\n- item\n---\n\n| a |\n---\n"
     )
     document = read(text, "a.md")
-    headings = [(heading.level, heading.title) for heading in find_headings(document.text)]
+    headings = [(heading.level, heading.title) for heading in headings_in(document)]
     assert headings == [(1, "航海日志"), (2, "The Crew")]
     assert "A command\n---------" in document.text
 
@@ -201,7 +198,7 @@ def test_blocks_of_base64_are_left_out(name: str) -> None:
         pytest.importorskip("trafilatura")
     for width in (64, 76, 30_000):
         text = f"Ada 张骞 sails.\n\n{wrapped(width)}\n\nBob waits\nat home."
-        content = read_file(text.encode(), Path(name))
+        content = read_content(text, name)
         assert "Ada 张骞 sails." in content.document.text
         assert "Bob waits" in content.document.text and "at home." in content.document.text
         assert len(content.document.text) < 100
@@ -223,7 +220,8 @@ def test_blocks_of_base64_are_left_out(name: str) -> None:
 )
 def test_other_long_words_are_text(text: str) -> None:
     """What is no mixture of letters and digits as in base64 is not touched."""
-    assert without_embedded_data(text) == (text, 0)
+    content = read_content(text, "a.md")
+    assert (content.document.text.strip(), content.notes) == (text.strip(), ())
 
 
 def notebook(*cells: dict[str, Any], **fields: Any) -> str:

@@ -1,13 +1,12 @@
 """reStructuredText, Org, LaTeX, JSON, XML and mail: texts with structure."""
 
 import json
-from pathlib import Path, PurePath
+from pathlib import Path
 
 import pytest
 
 from lightrag_jsonl import ConfigError, Document, LightRAG
-from lightrag_jsonl.readers.formats import read_file
-from tests.readers.files import read
+from tests.readers.files import read, read_content
 
 RST = """=========
 The Fleet
@@ -166,7 +165,7 @@ def test_the_code_in_reports_of_errors_of_a_notebook_is_noted() -> None:
         "traceback": ["File lamp.py", "line 7"],
     }
     cell = {"cell_type": "code", "source": "light()", "outputs": [error]}
-    content = read_file(json.dumps({"cells": [cell]}).encode(), PurePath("a.ipynb"))
+    content = read_content(json.dumps({"cells": [cell]}), "a.ipynb")
     assert "KeyError: 'lamp'" in content.document.text
     assert content.notes == ("the lines of code in reports of errors are left out",)
 
@@ -356,9 +355,7 @@ def test_an_opening_that_is_repeated_without_end(name: str, unit: str) -> None:
 )
 def test_settings_in_the_arguments_of_latex_are_no_words(source: str, words: str) -> None:
     """A language, a width or a number of columns is not read; the text after it is, and nothing is noted."""
-    content = read_file(
-        f"\\begin{{document}}\n{source}\n\\end{{document}}".encode(), PurePath("a.tex")
-    )
+    content = read_content(f"\\begin{{document}}\n{source}\n\\end{{document}}", "a.tex")
 
     assert (" ".join(content.document.text.split()), content.notes) == (words, ())
 

@@ -3,7 +3,7 @@
 import datetime
 import io
 import zipfile
-from pathlib import Path, PurePath
+from pathlib import Path
 
 import pytest
 
@@ -19,7 +19,6 @@ from pptx.enum.chart import XL_CHART_TYPE
 
 from lightrag_jsonl import ConfigError, Document, FileLimits, LightRAG
 from lightrag_jsonl.readers import compression
-from lightrag_jsonl.readers.formats import read_document
 from tests.readers.files import read, replaced, saved, zipped
 
 
@@ -238,7 +237,7 @@ def test_ranges_of_a_prepared_file_end() -> None:
     )
     limits = FileLimits(cells=10_000, characters=100_000)
     with pytest.raises(ConfigError, match="more than"):
-        read_document(data, PurePath("a.xlsx"), limits=limits)
+        read(data, "a.xlsx", limits=limits)
 
 
 @pytest.mark.parametrize(

@@ -13,12 +13,10 @@ pytest.importorskip("docx")
 import docx
 
 from lightrag_jsonl import ConfigError, Document, FileLimits
-from lightrag_jsonl.core.index_reports import SkippedFile
-from lightrag_jsonl.indexing.loading import load_documents
-from lightrag_jsonl.readers.formats import read_document
 from lightrag_jsonl.readers.old_office import office_program
 from lightrag_jsonl.readers.process import ReadingProcess
-from tests.readers.files import saved
+from tests.kit import loaded
+from tests.readers.files import read, saved
 
 has_office = pytest.mark.skipif(office_program() is None, reason="LibreOffice is not installed")
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="scripts of the shell")
@@ -49,16 +47,16 @@ def test_without_libreoffice_a_sentence_says_what_to_do(
     monkeypatch.setenv("PATH", str(tmp_path))
     sentence = f"is in an older format: install LibreOffice, or save it as {newer}"
     with pytest.raises(ConfigError, match=f"{name} {sentence}"):
-        read_document(b"\xd0\xcf\x11\xe0", PurePath(name))
+        read(b"\xd0\xcf\x11\xe0", name)
     folder = tmp_path / "in"
     folder.mkdir()
     (folder / name).write_bytes(b"\xd0\xcf\x11\xe0")
     (folder / "b.txt").write_text("The lamp burns.", encoding="utf-8")
-    items = list(load_documents(folder))
-    assert [item.reason for item in items if isinstance(item, SkippedFile)] == [sentence]
-    assert [item.text for item in items if isinstance(item, Document)] == ["The lamp burns."]
+    found = loaded(folder)
+    assert [file.reason for file in found.skipped] == [sentence]
+    assert [document.text for document in found.documents] == ["The lamp burns."]
     readers = {Path(name).suffix.lower(): lambda data: Document("by a reader of one's own")}
-    assert read_document(b"x", PurePath(name), readers).text == "by a reader of one's own"
+    assert read(b"x", name, readers).text == "by a reader of one's own"
 
 
 @posix_only
@@ -95,11 +93,9 @@ grep -q DisableMacrosExecution "$profile/user/registrymodifications.xcu" || exit
 grep -q broken "$last" || {{ mkdir -p "$results"; cp {newer} "$results/file.docx"; }}
 """
     program(tmp_path, script, monkeypatch)
-    assert read_document(b"old", PurePath("a.doc")).text == (
-        "# The quay 码头\n\nDora Finch keeps the log."
-    )
+    assert read(b"old", "a.doc").text == "# The quay 码头\n\nDora Finch keeps the log."
     with pytest.raises(ConfigError, match=r"a\.doc cannot be converted by LibreOffice"):
-        read_document(b"broken", PurePath("a.doc"))
+        read(b"broken", "a.doc")
 
 
 @has_office
@@ -122,7 +118,7 @@ def test_files_are_converted_by_libreoffice_two_at_once(tmp_path: Path) -> None:
             return reading.read(data, PurePath("letter.doc")).text
 
     with pytest.raises(ConfigError, match=r"cannot be converted|cannot be read|is empty"):
-        read_document(data[:600], PurePath("letter.doc"))
+        read(data[:600], "letter.doc")
     with ThreadPoolExecutor(2) as pool:
         texts = list(pool.map(text_by_process, range(2)))
     assert texts == ["# The quay 码头\n\nDora Finch keeps the log."] * 2

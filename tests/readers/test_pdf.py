@@ -2,7 +2,7 @@
 
 import shutil
 import subprocess
-from pathlib import Path, PurePath
+from pathlib import Path
 
 import pytest
 
@@ -18,17 +18,16 @@ from reportlab.pdfgen.canvas import Canvas
 
 from lightrag_jsonl import ConfigError, LightRAG
 from lightrag_jsonl.readers.arabic import plain_letters
-from lightrag_jsonl.readers.formats import read_document, read_file
-from tests.readers.files import lines, pdf
+from tests.readers.files import lines, pdf, read, read_content
 
-NAME = PurePath("paper.pdf")
+NAME = "paper.pdf"
 LEFT = [f"The left column says in line {number} what" for number in range(12)]
 RIGHT = [f"and the right one says in line {number} so" for number in range(12)]
 
 
 def pages(data: bytes) -> tuple[str, ...]:
     """The pages of a file, spaces at the ends of lines aside."""
-    found = read_document(data, NAME).pages
+    found = read(data, NAME).pages
     assert found is not None
     return tuple("\n".join(map(str.strip, page.strip().split("\n"))) for page in found)
 
@@ -171,7 +170,7 @@ def test_what_cannot_be_read_says_why() -> None:
         (b"", "paper.pdf is not a valid PDF"),
     ):
         with pytest.raises(ConfigError, match=words):
-            read_document(data, NAME)
+            read(data, NAME)
     public = pdf(lambda c: lines(c, ["Open to all."]), encrypt=StandardEncryption("", "owner"))
     assert pages(public) == ("Open to all.",)
 
@@ -255,7 +254,7 @@ def test_a_page_that_is_a_picture_is_noted() -> None:
         canvas.showPage()
         canvas.showPage()
 
-    content = read_file(pdf(draw), NAME)
+    content = read_content(pdf(draw), NAME)
     (note,) = content.notes
     assert note.startswith("no text on page 2: a picture; recognize its text (OCR) first")
 

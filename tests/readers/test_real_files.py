@@ -5,7 +5,7 @@ import re
 import zipfile
 from collections.abc import Iterator
 from html import unescape
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("docx")
 
 from lightrag_jsonl import ConfigError
-from lightrag_jsonl.readers.formats import FileContent, read_file
+from tests.readers.files import read_content
 
 PACKAGES = ("docx", "pptx", "odfdo", "docutils", "reportlab", "sklearn", "matplotlib", "nltk")
 ROOT = Path(__file__).parents[2]
@@ -63,7 +63,7 @@ def words(text: str) -> set[str]:
     return set(WORDS.findall(text.casefold()))
 
 
-def words_of(content: FileContent) -> set[str]:
+def words_of(content: Any) -> set[str]:
     document: Any = content.document
     metadata = " ".join(map(str, document.metadata.values()))
     pages = document.pages or (document.text,)
@@ -76,7 +76,7 @@ def test_every_word_of_a_second_reader_is_in_the_text_or_in_a_note(path: Path) -
     """All words of the text nodes of a package, and of a table; an empty file has none."""
     expected = second_words(path)
     try:
-        content = read_file(path.read_bytes(), PurePath(path.name))
+        content = read_content(path.read_bytes(), path.name)
     except ConfigError as error:
         assert "is empty" in str(error)
         assert not expected

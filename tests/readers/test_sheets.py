@@ -1,7 +1,6 @@
 """Tables as people make them: forms, notes above and beside, damaged styles, charts."""
 
 import re
-from pathlib import PurePath
 
 import pytest
 
@@ -12,8 +11,7 @@ import pptx
 from pptx.chart.data import CategoryChartData
 from pptx.enum.chart import XL_CHART_TYPE
 
-from lightrag_jsonl.readers.formats import read_file
-from tests.readers.files import read, replaced, saved
+from tests.readers.files import read, read_content, replaced, saved
 
 
 def rows_of(text: str) -> list[str]:
@@ -74,7 +72,7 @@ def test_damaged_styles_cost_only_themselves() -> None:
         "xl/styles.xml",
         lambda part: re.sub(rb"<fills.*?</fills>", b'<fills count="1"><fill/></fills>', part),
     )
-    content = read_file(damaged, PurePath("a.xlsx"))
+    content = read_content(damaged, "a.xlsx")
 
     assert read(whole, "a.xlsx").pages == ("# Sheet\n\nPart: Pump; Share: 12.5%",)
     assert content.document.pages == ("# Sheet\n\nPart: Pump; Share: 0.125",)

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from lightrag_jsonl import Document, LightRAG
-from lightrag_jsonl.core.headings import find_headings
-from lightrag_jsonl.readers.formats import read_document
+from lightrag_jsonl import LightRAG
+from tests.readers.files import headings_in, read
 
 PUMP = '''"""Pumps of the quay 码头."""
 
@@ -41,14 +40,10 @@ async def drain(pump):
 '''
 
 
-def read(text: str, name: str) -> Document:
-    return read_document(text.encode(), Path(name))
-
-
 def test_classes_and_functions_of_python_are_headings() -> None:
     """With their decorators, and nothing else is: no comment, no example, no inner function."""
     document = read(PUMP, "pump.py")
-    headings = [(heading.level, heading.title) for heading in find_headings(document.text)]
+    headings = [(heading.level, heading.title) for heading in headings_in(document)]
 
     assert document.title == "pump.py"
     assert headings == [(2, "Pump"), (3, "Pump.level"), (2, "drain")]
@@ -78,7 +73,7 @@ def test_what_python_cannot_parse_is_one_block(text: str) -> None:
     document = read(text, "old.py")
 
     assert text.replace("\0", "") in document.text.replace("\0", "").replace("\ufffd", "")
-    assert list(find_headings(document.text)) == []
+    assert headings_in(document) == []
 
 
 @pytest.mark.slow
@@ -127,7 +122,7 @@ def test_a_documentation_string_that_would_cost_code_or_make_headings_stays_code
     document = read(code, "tides.py")
 
     assert code in document.text
-    assert [heading.title for heading in find_headings(document.text)] == ["rise"]
+    assert [heading.title for heading in headings_in(document)] == ["rise"]
 
 
 @pytest.mark.slow

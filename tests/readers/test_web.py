@@ -1,14 +1,13 @@
 """Web pages and e-books."""
 
-from pathlib import Path, PurePath
+from pathlib import Path
 
 import pytest
 
 pytest.importorskip("trafilatura")
 
 from lightrag_jsonl import ConfigError, Document
-from lightrag_jsonl.readers.formats import read_file
-from tests.readers.files import epub, read, replaced
+from tests.readers.files import epub, read, read_content, replaced
 
 PAGE = """<!doctype html><html><head><meta charset="gbk"><title>张骞</title>
 <meta property="article:published_time" content="2024-05-06"></head><body>
@@ -176,7 +175,7 @@ def test_what_a_page_leaves_out_is_noted() -> None:
         f"<p>We value your privacy in all {n} cases, said our partner.</p>" for n in range(20)
     )
     page = f"<html><body><article>{ARTICLE}</article><footer>{banner}</footer></body></html>"
-    content = read_file(page.encode(), PurePath("a.html"))
+    content = read_content(page, "a.html")
     assert "privacy" not in content.document.text
     (note,) = content.notes
     assert "characters beside the main text are left out, such as 'We value your privacy" in note

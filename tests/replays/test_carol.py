@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from lightrag_jsonl import IndexOptions
-from lightrag_jsonl.core.modes import Mode
 from lightrag_jsonl.testing import HashEmbedder, ReplayLLM, Request
-from tests.kit import index, problems
+from tests.kit import Mode, index, problems
 from tests.replays.carol import documents
 
 pytestmark = pytest.mark.slow  # reads a whole novel's answers

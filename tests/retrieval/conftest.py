@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from lightrag_jsonl import AsyncLightRAG, Document, LightRAG
-from lightrag_jsonl.core.types import Record
 from lightrag_jsonl.retrieval.pipeline import QueryPipeline
-from lightrag_jsonl.rules import HashEmbedder
-from tests.kit import entity, prompts, relation
+from lightrag_jsonl.testing import HashEmbedder
+from tests.kit import Record, entity, prompts, relation
 
 Given = tuple[Document, list[Record]]
 Pipelines = Callable[..., QueryPipeline]

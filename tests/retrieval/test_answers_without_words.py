@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from lightrag_jsonl import Document, QueryParam
-from lightrag_jsonl.core.languages import Language
 from lightrag_jsonl.testing import ScriptedLLM
-from tests.kit import index
+from tests.kit import Language, index
 
 TEXTS: dict[Language, str] = {
     "en": "Ann Lee keeps the mill at Marsh End.",

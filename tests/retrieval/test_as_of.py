@@ -5,9 +5,7 @@ from pathlib import Path
 import pytest
 
 from lightrag_jsonl import AsyncLightRAG, ConfigError, Document, IndexOptions, QueryParam
-from lightrag_jsonl.core.modes import MODES, Mode
-from lightrag_jsonl.core.types import Record
-from tests.kit import entity, index, relation
+from tests.kit import SEARCHING_MODES, Mode, Record, entity, index, relation
 
 QUESTION = "Who heads the Harbor Museum?"
 HEADS = {"keywords": ["head of"]}
@@ -65,7 +63,7 @@ async def insert_versions(rag: AsyncLightRAG) -> None:
     )
 
 
-@pytest.mark.parametrize("mode", [mode for mode in MODES if mode != "bypass"])
+@pytest.mark.parametrize("mode", SEARCHING_MODES)
 @pytest.mark.parametrize(
     ("as_of", "visible", "hidden"),
     [("2020", "Anna Berg", "Carl Dorn"), ("2022-01", "Carl Dorn", "Anna Berg is the head")],

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from lightrag_jsonl import Document, LightRAG, QueryParam
-from lightrag_jsonl.core.modes import Mode
+from tests.kit import Mode
 
 ENGLISH_MINUTES = [
     Document(

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from lightrag_jsonl import AsyncLightRAG, Document, Keywords, QueryParam, StorageError
-from lightrag_jsonl.core.modes import MODES
-from tests.kit import index
+from tests.kit import SEARCHING_MODES, index
 
 QUESTIONS = ("Who knew Scrooge in London?", "Where did Jacob Marley visit Bob Cratchit?")
 TEXTS = {
@@ -36,7 +35,7 @@ def _document(id: str) -> Document:
 
 
 async def _contexts(rag: AsyncLightRAG) -> list[object]:
-    params = [QueryParam(mode=mode) for mode in MODES if mode != "bypass"]
+    params = [QueryParam(mode=mode) for mode in SEARCHING_MODES]
     return [await rag.retrieve(question, param) for question in QUESTIONS for param in params]
 
 
@@ -60,7 +59,7 @@ async def test_questions_side_by_side_find_what_they_find_alone(tmp_path: Path) 
     """Searches share one index, and do not disturb each other."""
     async with index(tmp_path) as rag:
         await rag.insert([_document(id) for id in TEXTS])
-        params = [QueryParam(mode=mode) for mode in MODES if mode != "bypass"]
+        params = [QueryParam(mode=mode) for mode in SEARCHING_MODES]
         asked = [(question, param) for question in QUESTIONS for param in params]
         together = await asyncio.gather(*(rag.retrieve(*one) for one in asked * 2))
         assert together == (await _contexts(rag)) * 2

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from lightrag_jsonl import Document
-from lightrag_jsonl.core.answers import Community
 from tests.kit import entity, index, relation
 
 CREWS = {
@@ -33,7 +32,7 @@ def _documents() -> list[tuple[Document, list[Any]]]:
 
 async def _communities(
     folder: Path, documents: list[tuple[Document, list[Any]]], delete: tuple[str, ...] = ()
-) -> tuple[Community, ...]:
+) -> tuple[Any, ...]:
     async with index(folder) as rag:
         for document, records in documents:
             await rag.insert_records(document, records)
@@ -42,7 +41,7 @@ async def _communities(
         return await rag.communities.list()
 
 
-def _as_sets(communities: tuple[Community, ...]) -> set[tuple[Any, ...]]:
+def _as_sets(communities: tuple[Any, ...]) -> set[tuple[Any, ...]]:
     """Communities without the order of their passages, which follows the order of inserts."""
     return {
         (community.title, community.entities, frozenset(community.chunk_ids), community.level)

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from lightrag_jsonl import Chunk, Context, Entity, QueryParam, Relation, Tokenizer
 from lightrag_jsonl.core.languages import MENTIONED_TOGETHER
-from lightrag_jsonl.core.tokens import FittedTokenizer
 from lightrag_jsonl.retrieval.context import fit_context
 from lightrag_jsonl.retrieval.context_writer import escaped
 from lightrag_jsonl.retrieval.task import SearchResult
+from tests.kit import TOKENIZER
 from tests.retrieval.conftest import Words
 
 DAY = datetime(2024, 5, 17, tzinfo=UTC)
@@ -38,7 +38,7 @@ def _bytes_cut(text: str, limit: int) -> str:
 
 TOKENIZERS: list[Any] = [
     Words(),
-    FittedTokenizer(),
+    TOKENIZER,
     # joining texts changes the sum
     Counting("pairs", lambda text: (len(text) + 1) // 2, lambda text, n: text[: 2 * n], error=0.1),
     Counting("bytes", lambda text: len(text.encode()), _bytes_cut, additive=True),
@@ -359,7 +359,7 @@ def test_lines_that_say_something_are_no_bare_headings(text: str) -> None:
     assert whole.text == text
 
 
-@pytest.mark.parametrize("tokenizer", [FittedTokenizer()], ids=lambda one: one.name)
+@pytest.mark.parametrize("tokenizer", [TOKENIZER], ids=lambda one: one.name)
 def test_the_tokens_of_a_shortened_passage_are_counted(tokenizer: Tokenizer) -> None:
     """A heading of cheap words at the end of a passage of dear ones takes less than its share of the tokens."""
     text = "行会开会。" * 40 + "\n\n## Responsibilities of the environmental department"
@@ -438,9 +438,7 @@ def test_two_facts_do_not_say_the_same_sentence() -> None:
     assert prompt.endswith("Olga — met → Ivo: Ivo sang.")
 
 
-@pytest.mark.parametrize(
-    "tokenizer", [FittedTokenizer(), *TOKENIZERS[:3]], ids=lambda one: one.name
-)
+@pytest.mark.parametrize("tokenizer", [TOKENIZER, *TOKENIZERS[:3]], ids=lambda one: one.name)
 def test_the_secret_of_an_index_does_not_change_what_is_shown(tokenizer: Tokenizer) -> None:
     """All marks take the same room."""
     what = found(facts=30, chunks=30, words=30)

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from lightrag_jsonl import Context, JsonlResult, QueryParam, Relation
 from lightrag_jsonl.core.edges import EdgeSelection, edge_ids
 from lightrag_jsonl.core.protocols import QueryObserver
-from lightrag_jsonl.core.types import Record
 from lightrag_jsonl.retrieval.edge_selection import DESCRIPTION_LENGTH, resolve_selection
 from lightrag_jsonl.testing import ScriptedLLM
+from tests.kit import Record
 from tests.retrieval.conftest import Pipelines
 
 COLLIDING = [
@@ -65,7 +65,7 @@ def test_small_liberties_with_an_id_are_understood(written: object) -> None:
     """Brackets, spaces and capitals around an id do not lose the edge; a blank reason is none. What
     is no id is a rejection, never an error.
     """
-    record: Record = {"id": written, "reasoning": "  "}  # type: ignore[dict-item]
+    record: Record = {"id": written, "reasoning": "  "}
     chosen, refused = resolve_selection(answer(record), ["66bd5bed"])
     assert chosen == ({"66bd5bed": ""} if written and isinstance(written, str) else {})
     assert [r.reason for r in refused] == ([] if chosen else ["unknown_id"])

@@ -1,19 +1,18 @@
 """Filters: what they let through, and that nothing else is seen through them."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from lightrag_jsonl import ConfigError, Document, QueryParam
-from lightrag_jsonl.core.modes import MODES, Mode
-from lightrag_jsonl.core.types import Json
-from tests.kit import index, prompts
+from tests.kit import GRAPH_MODES, SEARCHING_MODES, Mode, index, prompts
 from tests.retrieval.conftest import Pipelines
 
 QUESTION = "Who was Scrooge's partner?"
 
 
-@pytest.mark.parametrize("mode", [mode for mode in MODES if mode != "bypass"])
+@pytest.mark.parametrize("mode", SEARCHING_MODES)
 @pytest.mark.parametrize("where", [{"id": "clerk"}, {"date": {"$gte": "1844"}}])
 async def test_what_other_documents_say_does_not_leak(
     carol: Path, pipelines: Pipelines, mode: Mode, where: dict[str, str]
@@ -30,7 +29,7 @@ async def test_what_other_documents_say_does_not_leak(
     if mode == "overview":
         names = [name for community in context.communities for name in community.entities]
         assert sorted(names) == ["Bob Cratchit", "Scrooge"]
-    elif MODES[mode].graph:
+    elif mode in GRAPH_MODES:
         scrooge = next(entity for entity in context.entities if entity.name == "Scrooge")
         assert scrooge.description == "Scrooge pays his clerk badly."
         assert scrooge.degree == 1
@@ -45,7 +44,7 @@ async def test_a_filter_that_nothing_meets_leaves_nothing(
 ) -> None:
     """Numbers past 64 bits and half surrogate pairs are compared like any value."""
     pipeline, low = pipelines(carol), -(10**400)
-    values: list[Json] = ["z", 10**30, ["z", low], "\ud800", {"$lt": low}]
+    values: list[Any] = ["z", 10**30, ["z", low], "\ud800", {"$lt": low}]
     for field, value in (*(("shelf", value) for value in values), ("\ud800", 1)):
         assert (await pipeline.retrieve(QUESTION, QueryParam(where={field: value}))).empty, value
     shelf = await pipeline.retrieve(QUESTION, QueryParam(where={"shelf": "b"}))
@@ -93,12 +92,12 @@ async def test_a_filter_that_nothing_meets_leaves_nothing(
     ],
 )
 async def test_an_answer_without_findings_says_what_was_searched(
-    tmp_path: Path, language: str, param: dict[str, Json], told: str
+    tmp_path: Path, language: str, param: dict[str, Any], told: str
 ) -> None:
     """In the language of the index: no more than the documents that pass the filter, up to the moment asked about."""
     async with index(tmp_path, language=language, prompts=prompts(language)) as rag:
         for number, keeper in enumerate(("Ilse", "安 🕯")):
-            metadata: dict[str, Json] = {"keeper": keeper}
+            metadata: dict[str, Any] = {"keeper": keeper}
             document = Document("灯塔 stands.", keeper, date=f"190{number}", metadata=metadata)
             await rag.insert(document)
         question = "Xyzzy plugh?" if language == "en" else "红烧茄子？"

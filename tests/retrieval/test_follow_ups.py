@@ -3,19 +3,16 @@
 import contextlib
 import json
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from lightrag_jsonl import LLM, AsyncLightRAG, Document, Message, QueryParam
-from lightrag_jsonl.core.modes import GRAPH_MODES, MODES, Mode
-from lightrag_jsonl.rules import HashEmbedder, OfflineKeywords
-from lightrag_jsonl.testing import Request, ScriptedLLM
-from tests.kit import index, unzipped
+from lightrag_jsonl.testing import HashEmbedder, Request, ScriptedLLM
+from tests.kit import GRAPH_MODES, RANKING_MODES, Mode, index, unzipped
 
-SEARCHING: tuple[Mode, ...] = ("naive", *GRAPH_MODES)
 FIRST_ZH, THEN_ZH = "曹操是谁？", "他的父亲原来姓什么"
 FIRST, THEN = "Who is Scrooge?", "Who was his partner?"
 TALK = (Message("user", FIRST), Message("assistant", "An old miser."))
@@ -45,7 +42,7 @@ async def carol(folder: Path, llm: LLM | None = None, **more: Any) -> AsyncItera
         yield rag
 
 
-@pytest.mark.parametrize("mode", SEARCHING)
+@pytest.mark.parametrize("mode", RANKING_MODES)
 async def test_without_a_model_rules_make_a_follow_up_searchable(
     tmp_path: Path, mode: Mode
 ) -> None:
@@ -72,7 +69,7 @@ async def test_a_chinese_follow_up_finds_the_passage_first(
         paragraphs = sanguo(shared_data)
         text = "\n\n".join([paragraph.text for paragraph in paragraphs])
         await rag.insert([text] if in_chunks else paragraphs)
-        for mode in SEARCHING:
+        for mode in RANKING_MODES:
             context = await rag.retrieve(THEN_ZH, mode=mode, conversation_history=talk)
             best = context.chunks[: 3 if in_chunks else 1]
             assert any("本姓夏侯氏" in chunk.text for chunk in best), mode
@@ -86,7 +83,7 @@ def found(request: Request, question: object = "Who was Scrooge's partner?") -> 
     return "Marley [1]."
 
 
-@pytest.mark.parametrize("mode", SEARCHING)
+@pytest.mark.parametrize("mode", RANKING_MODES)
 async def test_the_model_makes_the_question_whole_and_answers_the_users_own(
     tmp_path: Path, mode: Mode
 ) -> None:
@@ -108,7 +105,7 @@ async def test_the_model_makes_the_question_whole_and_answers_the_users_own(
         assert trace.keywords == answer.context.keywords
         llm.requests.clear()
         answer = await rag.query(THEN, QueryParam(mode=mode))
-        assert len(llm.requests) == 1 + MODES[mode].graph
+        assert len(llm.requests) == 1 + (mode in GRAPH_MODES)
         assert '"question"' not in llm.requests[0].text and not answer.context.keywords.question
 
 
@@ -121,34 +118,3 @@ async def test_whatever_the_model_gives_as_question_is_no_error(
         param = QueryParam(mode="naive", conversation_history=TALK)
         context = await rag.retrieve(THEN, param)
         assert context.chunks and context.keywords.question in ("", "谁 是他？ \ufffd")
-
-
-@pytest.mark.parametrize(
-    ("talk", "question", "searched"),
-    [
-        ((FIRST,), THEN, f"Scrooge {THEN}"),
-        ((FIRST, THEN), "When did he die?", "Scrooge When did he die?"),
-        ((FIRST, "What happened next?"), "When did he die?", "Scrooge When did he die?"),
-        (("貂蝉是谁？",), "她的守将是谁？", "貂蝉 的守将是？"),
-        ((FIRST,), "Why?", "Scrooge Why?"),
-        ((FIRST,), "What is the film that Christopher Nolan made?", ""),
-        ((FIRST,), "Where is London?", ""),
-        (("Who was the partner of Scrooge?",), "And Fezziwig?", "partner And Fezziwig?"),
-        ((FIRST_ZH,), THEN_ZH, "曹操 的父亲姓"),
-        ((FIRST_ZH,), "刘备和他是什么关系？", "曹操 刘备和是关系？"),
-        (("曹操的父亲是谁？",), "那刘备呢？", "父亲 刘备？"),
-        ((FIRST_ZH,), "第１２回讲了什么，👻？", "曹操 第１２回讲了，👻？"),
-        ((FIRST_ZH,), "介绍一下刘备这个人", ""),
-        ((), THEN, ""),
-    ],
-)
-async def test_what_the_rules_search_with(
-    talk: Sequence[str], question: str, searched: str
-) -> None:
-    """Pronouns and questions without a name take names of earlier turns; a question that goes on
-    with another name takes what was asked; all others stand alone.
-    """
-    history = [Message("user", text) for text in talk]
-    language = "zh" if any("\u4e00" <= char <= "\u9fff" for char in question) else "en"
-    found = await OfflineKeywords(language).keywords(question, history)
-    assert found.question == searched

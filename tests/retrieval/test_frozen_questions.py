@@ -7,17 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from lightrag_jsonl import Document, LightRAG, QueryParam
-from lightrag_jsonl.core.modes import GRAPH_MODES
-from lightrag_jsonl.core.protocols import Vectors
-from lightrag_jsonl.core.tokens import FittedTokenizer
 from lightrag_jsonl.retrieval import pagerank, ranking
 from lightrag_jsonl.retrieval.hits import Hits
-from lightrag_jsonl.storage.vector_index import Floats, Ids
 from lightrag_jsonl.testing import HashEmbedder
-from tests.kit import entity, prompts, relation
+from tests.kit import RANKING_MODES, TOKENIZER, Vectors, entity, prompts, relation
 
 FROZEN = Path(__file__).parent / "frozen"
 PASSAGES_AT = (2, 3)  # of so many first chunks
@@ -54,7 +51,7 @@ def rag(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LightRAG]:
         tmp_path_factory.mktemp("frozen"),
         llm="none",
         embedder=FrozenEmbedder(),
-        tokenizer=FittedTokenizer(),
+        tokenizer=TOKENIZER,
         prompts=prompts(),
     ) as rag:
         for passage in rows("passages"):
@@ -67,7 +64,7 @@ def rag(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LightRAG]:
 
 def measured(rag: LightRAG) -> Recall:
     """The recall of every mode that searches."""
-    return {mode: recall_of(rag, mode) for mode in ("naive", *GRAPH_MODES)}
+    return {mode: recall_of(rag, mode) for mode in RANKING_MODES}
 
 
 def recall_of(rag: LightRAG, mode: Any) -> dict[str, float]:
@@ -119,7 +116,7 @@ def without_weight(patch: pytest.MonkeyPatch) -> None:
 def without_rarity(patch: pytest.MonkeyPatch) -> None:
     """Every mention weighs the same in the walk."""
 
-    def equal(mentions: Ids, chunk_count: int) -> Floats:
+    def equal(mentions: npt.NDArray[np.int64], chunk_count: int) -> npt.NDArray[np.float64]:
         return np.ones(len(mentions))
 
     patch.setattr(pagerank, "mention_rarity", equal)
@@ -129,7 +126,9 @@ def reversed_ranking(patch: pytest.MonkeyPatch) -> None:
     """The lowest scores come first."""
     ranked = Hits.ranked
 
-    def lowest_first(ids: Ids, scores: Floats, why: str = "") -> Hits:
+    def lowest_first(
+        ids: npt.NDArray[np.int64], scores: npt.NDArray[np.float64], why: str = ""
+    ) -> Hits:
         return ranked(ids, -scores, why)
 
     patch.setattr(Hits, "ranked", lowest_first)

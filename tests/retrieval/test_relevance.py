@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from lightrag_jsonl import Document, FunctionEmbedder, LightRAG, QueryParam
-from lightrag_jsonl.core.types import Record
-from lightrag_jsonl.rules import HashEmbedder
-from tests.kit import entity, relation
+from lightrag_jsonl.testing import HashEmbedder
+from tests.kit import Record, entity, relation
 from tests.retrieval.conftest import Pipelines, Words, fill
 
 CREW = ("Tamsin Hale", "Rufus Oake", "Ilse Brandt", "Piet Moor", "Nuria Sand")

@@ -8,7 +8,6 @@ import pytest
 import yaml
 
 from lightrag_jsonl import AsyncLightRAG, ConfigError, Document
-from lightrag_jsonl.core.types import Json
 from lightrag_jsonl.lenses.reports import normalized_report
 from lightrag_jsonl.testing import Request, ScriptedLLM
 from tests.conftest import CHECKOUT
@@ -191,10 +190,10 @@ def test_a_finding_without_words_is_left_out(text: str) -> None:
 
 
 @pytest.mark.parametrize("finding", ["A dam broke.", {"text": "A dam broke.", "passages": []}])
-def test_the_only_passage_read_needs_no_number(finding: Json) -> None:
+def test_the_only_passage_read_needs_no_number(finding: Any) -> None:
     """Nothing else can have said what was found; a number that there is not is invented, though."""
-    wrong: Json = {"text": "The dam held.", "passages": [7]}
-    report: Json = {"title": "t", "summary": "s", "findings": [finding, wrong]}
+    wrong: Any = {"text": "The dam held.", "passages": [7]}
+    report: Any = {"title": "t", "summary": "s", "findings": [finding, wrong]}
     value = normalized_report(report, passages=1)
     assert isinstance(value, dict)
     assert value["findings"] == [{"text": "A dam broke.", "passages": [1]}]

@@ -9,11 +9,9 @@ import numpy as np
 import pytest
 
 from lightrag_jsonl import Document, Embedder, Message, QueryParam, SentenceTransformerEmbedder
-from lightrag_jsonl.core.modes import Mode
-from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.testing import HashEmbedder, ScriptedLLM
 from lightrag_jsonl.text.question_kinds import asks_about_everything, is_small_talk
-from tests.kit import index
+from tests.kit import Mode, Vectors, index
 from tests.replays.carol import chunks
 
 pytestmark = pytest.mark.timeout(600)  # loading a trained model takes minutes on a busy machine

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from lightrag_jsonl import Document, QueryParam
-from lightrag_jsonl.core.modes import MODES
-from tests.kit import index
+from tests.kit import RANKING_MODES, index
 
 QUESTIONS = ("Where did Ann meet Ben?", "谁在港口工作？", "Who sings?")
 
@@ -30,9 +29,7 @@ async def shown(folder: Path, inserted: Sequence[Document]) -> list[Any]:
     async with index(folder, embedder=None) as rag:
         for document in inserted:
             await rag.insert(document)
-        for mode in sorted(
-            MODES.keys() - {"overview"}
-        ):  # this one reads in the order of the documents
+        for mode in RANKING_MODES:
             for question in QUESTIONS:
                 param = QueryParam(mode=mode, top_k=4, chunk_top_k=4)
                 context = await rag.retrieve(question, param)

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from lightrag_jsonl import Chunk, Context, Document, Entity, Keywords, LightRAG, Relation
 from lightrag_jsonl.core.answers import Community
-from lightrag_jsonl.core.languages import Language
 from lightrag_jsonl.rules import ExtractiveAnswerer
 from lightrag_jsonl.rules.answering import sentence_limit
 from lightrag_jsonl.text.citation_markers import CITATION_MARKER, CitationNumbering
 from lightrag_jsonl.tracing.citations import resolve_citations
 from lightrag_jsonl.tracing.statements import uncited_statements
+from tests.kit import Language
 from tests.tracing.conftest import stored
 
 MARLEY = "Marley was dead. Old Marley was as dead as a door-nail [3]. The weather was foggy."

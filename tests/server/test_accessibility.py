@@ -12,8 +12,7 @@ pytest.importorskip("selenium", reason="needs the package selenium")
 from selenium.webdriver.common.by import By
 
 from lightrag_jsonl import Document, LightRAG
-from lightrag_jsonl.core.types import Record
-from tests.kit import entity, relation
+from tests.kit import Record, entity, relation
 from tests.server.browsing import Page, install_packages
 from tests.server.running import PacedLLM, Running, serving, serving_model
 from tests.server.test_page import insert_heads, insert_namesakes

@@ -13,8 +13,6 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from lightrag_jsonl import Document, LightRAG
-from lightrag_jsonl.server.indexes import ServerLimits
-from lightrag_jsonl.server.security import Access
 from tests.server.running import serving
 
 TOKEN = "a-token-for-this-test"
@@ -23,7 +21,7 @@ TOKEN = "a-token-for-this-test"
 @pytest.mark.slow
 async def test_agents_use_the_tools_of_an_index(kb: Path) -> None:
     """With the token; the tools only read."""
-    with serving(kb, access=Access(token=TOKEN)) as server:
+    with serving(kb, token=TOKEN) as server:
         headers = {"Authorization": f"Bearer {TOKEN}"}
         async with (
             httpx2.AsyncClient(headers=headers, trust_env=False) as web,
@@ -54,7 +52,7 @@ async def test_agents_read_what_is_listed(kb: Path) -> None:
 
 def test_agents_are_guarded_as_all_other_requests_are(kb: Path) -> None:
     """Without the token, from elsewhere, too large, as a form or of no index: refused."""
-    with serving(kb, access=Access(token=TOKEN), limits=ServerLimits(body=1_000)) as server:
+    with serving(kb, token=TOKEN, limits={"body": 1_000}) as server:
         post = server.client.post
         assert post("/mcp/kb", json={}, headers={"X-API-Key": "x"}).status_code == 401
         assert post("/mcp/kb", json={}, headers={"Host": "evil.example"}).status_code == 421
@@ -70,7 +68,7 @@ async def test_agents_have_the_limits_of_other_clients(kb: Path) -> None:
     """A question of a tool may be as long as any other, and no error names a folder."""
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
     accepted = {"Accept": "application/json, text/event-stream"}
-    with serving(kb, limits=ServerLimits(question=30)) as server:
+    with serving(kb, limits={"question": 30}) as server:
 
         def ask(**arguments: object) -> httpx2.Response:
             params = {"name": "ask", "arguments": arguments}

@@ -5,11 +5,9 @@ from pathlib import Path
 import pytest
 
 from lightrag_jsonl import Document, LightRAG
-from lightrag_jsonl.core.modes import DEFAULT_MODE, MODES
 from lightrag_jsonl.readers.formats import FILE_FORMATS
-from lightrag_jsonl.server.security import Access
 from tests.cli.conftest import run
-from tests.kit import entity, relation
+from tests.kit import DEFAULT_MODE, MODES, entity, relation
 from tests.server.running import Running, process_serving, serving
 from tests.servers import Reply, Request, ScriptedServer, chat_reply, error_reply, stream_reply
 
@@ -125,7 +123,10 @@ def test_the_settings_name_every_mode_and_every_format(kb: Path) -> None:
     """In English and in Chinese, the default mode first: the page's lists are made from them."""
     with serving(kb) as server:
         settings = server.get("/indexes/kb/settings")
-    assert settings["modes"] == {mode: by_language(plan.names) for mode, plan in MODES.items()}
+    assert {*settings["modes"]} == {*MODES}
+    for language in ("en", "zh"):
+        names = [names[language] for names in settings["modes"].values()]
+        assert all(names) and len({*names}) == len(MODES)
     assert next(iter(settings["modes"])) == DEFAULT_MODE
     assert settings["formats"] == [by_language(format.names) for format in FILE_FORMATS]
 
@@ -136,8 +137,8 @@ def by_language(names: tuple[str, str]) -> dict[str, str]:
 
 def test_the_model_of_a_shared_server_is_set_where_it_starts(kb: Path) -> None:
     """A server with a token or another name refuses it, and says how."""
-    for access in (Access(token=TOKEN), Access(hosts=("kb.example.org",))):
-        with serving(kb, access=access) as server:
+    for access in ({"token": TOKEN}, {"hosts": ("kb.example.org",)}):
+        with serving(kb, **access) as server:
             assert not server.get("/indexes/kb/settings")["may_set_model"]
             body = {"llm": "m", "base_url": "http://127.0.0.1:9/v1"}
             refused = server.post("/indexes/kb/settings", body, 403)

@@ -10,10 +10,9 @@ import pytest
 pytest.importorskip("uvicorn", reason="needs the extra: pip install '.[server]'")
 
 from lightrag_jsonl import LLMError
-from lightrag_jsonl.core.modes import MODES
 from lightrag_jsonl.server.chat import ChatMessage, last_question
-from lightrag_jsonl.server.security import Access
 from lightrag_jsonl.testing import ScriptedLLM
+from tests.kit import MODES
 from tests.server.running import PacedLLM, Running, serving, serving_model
 
 TITLE_TASK = """### Task:
@@ -224,7 +223,7 @@ def test_error_of_the_model_ends_a_stream_in_words(kb: Path) -> None:
 
 def test_refusals_are_written_in_the_protocol(kb: Path) -> None:
     """Without the token, Ollama's clients get a text, and those of OpenAI an object."""
-    with serving(kb, access=Access(token="a-token-for-this-test")) as server:
+    with serving(kb, token="a-token-for-this-test") as server:
         paths, nothing = ("/api/tags", "/v1/models"), {"X-API-Key": ""}
         first, second = (server.client.get(path, headers=nothing).json() for path in paths)
         assert first["error"].startswith("send the token")

@@ -16,7 +16,6 @@ import resource
 
 from lightrag_jsonl.server import routing
 from lightrag_jsonl.server.connections import FEWEST_CONNECTIONS, MOST_CONNECTIONS, most_connections
-from lightrag_jsonl.server.indexes import ServerLimits
 from tests.server.running import SECONDS, PacedLLM, Running, serving, serving_model, wait_for
 from tests.server.test_serving import process_serving
 
@@ -137,7 +136,7 @@ def test_a_client_that_never_reads_gives_its_question_back(kb: Path) -> None:
     llm = PacedLLM(["word " * 200_000] * 12)
     llm.turns.release(11)  # the answer never ends by itself
     body = {"question": "Who was Marie Curie?", "mode": "naive"}
-    with serving_model(kb, llm, limits=ServerLimits(questions=1), write_seconds=0.3) as server:
+    with serving_model(kb, llm, limits={"questions": 1}, write_seconds=0.3) as server:
         with connected(server.url, 1, buffer=4_096) as (deaf,):
             deaf.sendall(post("/indexes/kb/stream", body))
             wait_for(lambda: server.get("/health") and llm.calls)

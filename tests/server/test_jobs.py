@@ -13,13 +13,11 @@ import pytest
 pytest.importorskip("uvicorn", reason="needs the extra: pip install '.[server]'")
 
 from lightrag_jsonl import ConfigError, Document, LightRAG
-from lightrag_jsonl.core.address import as_address
 from lightrag_jsonl.server import jobs
-from lightrag_jsonl.server.indexes import ServerLimits
 from lightrag_jsonl.server.posted_documents import posted_documents
 from lightrag_jsonl.server.worker import LIST_BYTES, shortened_report
-from lightrag_jsonl.storage.opening import open_store
 from tests.cli.conftest import run
+from tests.kit import store_at
 from tests.server.running import SECONDS, Running, serving, wait_for
 
 SECRET = "Zanzibarium"
@@ -45,7 +43,7 @@ def impatient(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("impatient")
 def test_a_job_waits_for_another_writer(kb: Path) -> None:
     """While another process writes to the index, the job says so; then it is done, at one attempt."""
-    with contextlib.closing(open_store(as_address(kb))) as store, serving(kb) as server:
+    with contextlib.closing(store_at(kb)) as store, serving(kb) as server:
         with store.writer_lock(10):
             job = server.upload("a.txt", "Ada met Bob in Town. 艾达在城里遇见鲍勃。".encode())
             path = f"/indexes/kb/jobs/{job['id']}"
@@ -99,7 +97,7 @@ def test_all_jobs_share_their_room(kb: Path) -> None:
     """What was sent for jobs that are not done: beyond it a client is asked to come again, until a
     failed job is given up.
     """
-    with serving(kb, limits=ServerLimits(jobs_bytes=10_000)) as server:
+    with serving(kb, limits={"jobs_bytes": 10_000}) as server:
         failed = server.job(server.upload("a.bin", b"\0" * 6_000))
         assert failed["state"] == "failed"
         message = server.upload("b.txt", b"x" * 6_000, 429)["error"]["message"]
@@ -115,10 +113,9 @@ def test_nothing_that_was_accepted_is_lost_beside_purges(kb: Path) -> None:
     """Each document is in the index, whatever is purged by other processes while it arrives, and each
     job says so.
     """
-    folder = as_address(kb)
 
     def purge(number: int) -> None:
-        with LightRAG(folder, options={"lock_timeout": SECONDS}) as rag:
+        with LightRAG(kb, options={"lock_timeout": SECONDS}) as rag:
             rag.insert(Document(f"Nobody {number} stays.", id=f"gone-{number}"))
             rag.delete(f"gone-{number}", purge=True)
 
@@ -148,7 +145,7 @@ def test_what_waits_is_indexed_without_a_server(kb: Path) -> None:
     table = b"Name,Born\nAda,1815"
     values = [{"text": "x met y.", "id": "b"}]
     with (
-        contextlib.closing(open_store(as_address(kb))) as store,
+        contextlib.closing(store_at(kb)) as store,
         store.writer_lock(10),
         serving(kb) as server,
     ):
@@ -166,7 +163,7 @@ def test_what_waits_is_indexed_without_a_server(kb: Path) -> None:
 def test_a_deleted_document_comes_back_only_if_it_is_sent_again(kb: Path) -> None:
     """A deletion takes the versions that came before it, also those that wait; later ones stay."""
     body = {"documents": [{"text": "Ada met Bob.", "id": "a"}]}
-    with serving(kb) as server, contextlib.closing(open_store(as_address(kb))) as store:
+    with serving(kb) as server, contextlib.closing(store_at(kb)) as store:
         with store.writer_lock(10):
             server.post("/indexes/kb/documents", body, 202)
             first = server.post("/indexes/kb/documents", body, 202)
@@ -283,7 +280,7 @@ def test_posted_documents_are_read_with_all_fields() -> None:
 def test_a_body_is_taken_whole_or_not_at_all(kb: Path, body: int) -> None:
     """The answer names the wrong document at once, also in a body above the limit of other bodies."""
     values = [{"text": "Ada met Bob. " * 200}, {"text": "x", "id": "\u200b"}]
-    with serving(kb, limits=ServerLimits(body=body)) as server:
+    with serving(kb, limits={"body": body}) as server:
         error = server.post("/indexes/kb/documents", {"documents": values}, 400)["error"]
         assert "documents[1]" in error["message"]
         assert server.get("/indexes/kb")["documents"] == {"done": 2}
@@ -301,7 +298,7 @@ async def test_a_server_that_lost_the_right_to_do_jobs_does_no_further_one(
         rag.insert("Ada met Bob in Rome.")
     looks: list[int] = []
     done: list[str] = []
-    with contextlib.closing(open_store(tmp_path)) as store:
+    with contextlib.closing(store_at(tmp_path)) as store:
         queue = jobs.JobQueue(store, tmp_path)
         monkeypatch.setattr(type(store), "SHARES_JOBS", True)
 

@@ -6,12 +6,10 @@ import pytest
 
 pytest.importorskip("uvicorn", reason="needs the extra: pip install '.[server]'")
 
-from click.testing import CliRunner
 
 from lightrag_jsonl import LightRAG
-from lightrag_jsonl.cli import main
-from lightrag_jsonl.providers.settings import Setup
 from lightrag_jsonl.server.indexes import Indexes
+from tests.cli.conftest import run
 from tests.kit import entity, jsonl
 from tests.server.running import serving, wait_for
 from tests.servers import Reply, Request, ScriptedServer, chat_reply, stream_reply
@@ -43,14 +41,14 @@ def test_questions_and_jobs_have_the_models_of_the_server(tmp_path: Path) -> Non
     with LightRAG(kb) as rag:
         rag.insert([f"Somebody {name} kept the old mill." for name in ("Bob", "Cy", "Di")])
     with ScriptedServer(respond=respond) as models:
-        setup = Setup(
-            llm="none",
-            models={"extract": "reader", "answer": "writer"},
-            base_url=models.base_url,
-            reranker="orderer",
-            reranker_base_url=models.base_url,
-        )
-        with serving(kb, setup=setup) as server:
+        options = {
+            "llm": "none",
+            "models": {"extract": "reader", "answer": "writer"},
+            "base_url": models.base_url,
+            "reranker": "orderer",
+            "reranker_base_url": models.base_url,
+        }
+        with serving(kb, models=options) as server:
             job = server.client.post("/indexes/kb/documents", json={"documents": [{"text": TEXT}]})
             path = f"/indexes/kb/jobs/{job.json()['id']}"
             wait_for(lambda: server.client.get(path).json()["state"] == "done")
@@ -71,11 +69,11 @@ def test_serve_takes_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     folder = str(tmp_path / "kb")
     options = ["--llm", "m", "--llm-for", "answer=a", "--base-url", "http://localhost:1/v1"]
     options += ["--reranker", "r", "--reranker-base-url", "http://localhost:2"]
-    result = CliRunner(catch_exceptions=False).invoke(main, ["serve", folder, *options])
+    result = run("serve", folder, *options)
     assert result.exit_code == 0, result.output
     (indexes,) = opened
     setup = indexes.setup
     assert setup is not None and (setup.llm, setup.models) == ("m", {"answer": "a"})
     assert (setup.base_url, setup.reranker) == ("http://localhost:1/v1", "r")
-    wrong = CliRunner().invoke(main, ["serve", folder, "--llm-for", "dream=a"])
+    wrong = run("serve", folder, "--llm-for", "dream=a")
     assert wrong.exit_code == 2 and "the tasks are" in wrong.output

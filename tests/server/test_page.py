@@ -18,13 +18,10 @@ from selenium.webdriver.support.ui import Select
 
 from lightrag_jsonl import Document, LightRAG
 from lightrag_jsonl.core.languages import STATING_NOTHING
-from lightrag_jsonl.core.types import Record
 from lightrag_jsonl.export.graph_formats import COLORS
-from lightrag_jsonl.providers.settings import Setup
 from lightrag_jsonl.server.app import STATIC
-from lightrag_jsonl.server.security import Access
 from lightrag_jsonl.testing import ScriptedLLM
-from tests.kit import entity, relation
+from tests.kit import Record, entity, relation
 from tests.server.browsing import Page, install_packages, run_npm
 from tests.server.running import (
     PacedLLM,
@@ -273,7 +270,7 @@ def test_every_view_fits_in_both_languages(server: Running, page: Page, width: i
 
 def test_the_token_is_asked_for_once(kb: Path, page: Page) -> None:
     """A wrong one is asked for again; with the right one also the trace's page opens."""
-    with serving(kb, access=Access(token=TOKEN)) as server:
+    with serving(kb, token=TOKEN) as server:
         page.open(server)
         page.wait("#token input").send_keys("wrong", Keys.ENTER)
         page.wait("#token .warn", "does not accept")
@@ -611,7 +608,7 @@ def test_a_retry_is_offered_where_something_failed(kb: Path, page: Page) -> None
     """And no longer once it is done."""
     with LightRAG(kb, llm=ScriptedLLM(lambda request: "no record")) as rag:
         rag.insert(Document("Emmy Noether taught in Göttingen.", id="noether"))
-    with serving(kb, setup=Setup(llm="none")) as server:
+    with serving(kb, models={"llm": "none"}) as server:
         page.open(server, "documents")
         page.wait("#documents .rows .warn")
         page.wait("#documents [data-t=retry]", "Retry what failed").click()

@@ -11,13 +11,11 @@ import pytest
 pytest.importorskip("uvicorn", reason="needs the extra: pip install '.[server]'")
 
 from lightrag_jsonl import AsyncLightRAG, ConfigError, LightRAG, LockedError, StorageError
-from lightrag_jsonl.core.address import as_address
 from lightrag_jsonl.server.app import ROUTES
-from lightrag_jsonl.server.indexes import Indexes, ServerLimits
 from lightrag_jsonl.server.rest import INDEX_PATH
 from lightrag_jsonl.server.security import Access
-from lightrag_jsonl.storage.opening import open_store
 from lightrag_jsonl.storage.rows import StoredJob
+from tests.kit import store_at
 from tests.server.running import PacedLLM, Running, serving, serving_model, wait_for
 from tests.servers import ScriptedServer, chat_reply
 
@@ -44,7 +42,7 @@ def test_other_machines_need_a_token(host: str) -> None:
 def test_every_route_asks_for_the_token(kb: Path) -> None:
     """Without it, or with a wrong one, nothing but health is answered."""
     with (
-        serving(kb, access=Access("127.0.0.1", TOKEN)) as server,
+        serving(kb, token=TOKEN) as server,
         httpx2.Client(base_url=server.url, trust_env=False) as bare,
     ):
         wrong = [{}, {"X-API-Key": "x"}, {"Authorization": f"Basic {TOKEN}"}]
@@ -65,7 +63,7 @@ def test_only_allowed_host_names_are_answered(kb: Path) -> None:
     """A name that an attacker lets point to 127.0.0.1 (DNS rebinding) gets no answer; one given with
     --allow-host is one of the server's own.
     """
-    with serving(kb, access=Access(hosts=("kb.example.org",))) as server:
+    with serving(kb, hosts=("kb.example.org",)) as server:
         for host in ("evil.example", "evil.example:80", "127.0.0.1.evil", "", "[", "a@b"):
             response = server.client.get("/indexes", headers={"Host": host})
             assert response.status_code in (400, 421) and "kb" not in response.text
@@ -116,7 +114,7 @@ def test_cors_is_off(server: Running) -> None:
 
 def test_large_bodies_and_questions_are_413(kb: Path) -> None:
     """A body ends where the limit is, whether its length was announced or not; nothing stays."""
-    limits = ServerLimits(upload=1_000, body=2_000, question=100)
+    limits = {"upload": 1_000, "body": 2_000, "question": 100}
     with serving(kb, limits=limits) as server:
         for content in (b"x" * 1_001, iter([b"x" * 600] * 3)):
             server.upload("a.txt", content, 413)
@@ -133,7 +131,7 @@ def test_large_bodies_and_questions_are_413(kb: Path) -> None:
 def test_too_many_questions_and_jobs_are_429(kb: Path) -> None:
     """Beyond the limits a client is asked to come again, and one that has left counts no more."""
     llm = PacedLLM()
-    with serving_model(kb, llm, limits=ServerLimits(questions=1, jobs=0)) as server:
+    with serving_model(kb, llm, limits={"questions": 1, "jobs": 0}) as server:
         ask = {"question": "Who was Marie Curie?", "mode": "naive"}
         with server.client.stream("POST", "/indexes/kb/stream", json=ask):
             for path in ("query", "retrieve", "stream"):
@@ -170,7 +168,7 @@ def test_names_of_uploads_are_no_paths(server: Running, kb: Path) -> None:
 def test_prepared_jobs_are_not_done(kb: Path, record: str) -> None:
     """What an index of somebody else holds as a job, and is none, fails in words; other jobs are done."""
     row = StoredJob(id="x", state="waiting", size=0, record=record)
-    with contextlib.closing(open_store(as_address(kb))) as store, store.transaction() as rows:
+    with contextlib.closing(store_at(kb)) as store, store.transaction() as rows:
         rows.put_job(row)
     with serving(kb) as server:
         assert server.job(server.upload("a.txt", b"Ada met Bob."))["state"] == "done"
@@ -187,8 +185,8 @@ def test_folder_with_links_is_not_served(kb: Path, name: str) -> None:
     link = kb / name
     link.unlink(missing_ok=True)
     link.symlink_to(outside / "file")
-    with pytest.raises(StorageError, match="is a symbolic link"):
-        Indexes().open([kb])
+    with pytest.raises(StorageError, match="is a symbolic link"), serving(kb):
+        pass
     assert [path.read_text(encoding="utf-8") for path in outside.iterdir()] == ["precious"]
 
 
@@ -259,16 +257,16 @@ def test_names_of_indexes_are_distinct_and_one_server_has_each(kb: Path, tmp_pat
     (tmp_path / "other").mkdir()
     twin = tmp_path / "other" / "kb"
     twin.symlink_to(kb)
-    with pytest.raises(ConfigError, match="same name"):
-        Indexes().open([kb, twin])
-    with serving(kb), pytest.raises(LockedError, match="another server"):
-        Indexes().open([kb])
+    with pytest.raises(ConfigError, match="same name"), serving(kb, twin):
+        pass
+    with serving(kb), pytest.raises(LockedError, match="another server"), serving(kb):
+        pass
 
 
 def test_token_is_in_no_message(kb: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Neither a log nor an answer repeats what was sent as a token."""
     caplog.set_level("DEBUG")
-    with serving(kb, access=Access("127.0.0.1", TOKEN)) as server:
+    with serving(kb, token=TOKEN) as server:
         shown = [server.client.get(path).text for path in ("/indexes", "/metrics", "/nothing")]
     assert TOKEN not in caplog.text + "".join(shown)
 
@@ -280,7 +278,7 @@ def test_requests_that_read_a_whole_index_are_limited(kb: Path) -> None:
     assert f"{INDEX_PATH}/diff" in paths and f"{INDEX_PATH}/homonyms" in paths
     with LightRAG(kb) as rag:
         rag.admin.snapshot("before")
-    with serving(kb, limits=ServerLimits(heavy=1)) as server:
+    with serving(kb, limits={"heavy": 1}) as server:
         refused = server.client.get("/indexes/kb/diff", params={"before": "before"})
         assert refused.status_code == 429 and int(refused.headers["retry-after"]) > 0
         assert server.get("/indexes/kb/conflicts") == []

@@ -15,11 +15,9 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 pytest.importorskip("uvicorn", reason="needs the extra: pip install '.[server]'")
 
-from lightrag_jsonl.core.address import as_address
-from lightrag_jsonl.server.indexes import ServerLimits
 from lightrag_jsonl.server.jobs import Job, JobQueue
-from lightrag_jsonl.storage.opening import open_store
 from tests.cli.conftest import run
+from tests.kit import store_at
 from tests.server.running import SECONDS, process_serving, serving, wait_for
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # servers in processes of their own
@@ -147,7 +145,7 @@ def test_a_job_can_be_cancelled(kb: Path) -> None:
 @pytest.mark.usefixtures("hanging")
 def test_a_job_that_takes_too_long_fails_and_is_not_repeated(kb: Path) -> None:
     """The reason names the limit; the job that follows is done."""
-    with serving(kb, limits=ServerLimits(job_seconds=1.5)) as server:
+    with serving(kb, limits={"job_seconds": 1.5}) as server:
         job = server.job(server.upload("first.csv", b"hang,b\n1,2"))
         assert job["state"] == "failed" and "--max-job-hours" in job["error"]
         assert job["attempts"] == 1
@@ -170,7 +168,7 @@ def test_a_job_whose_file_kills_its_reader_fails_once(kb: Path) -> None:
 def test_a_job_that_brought_down_the_server_is_given_up(kb: Path) -> None:
     """After three starts; a server that was stopped in good order counts none."""
     job = Job(id="a" * 32, kind="retry", created_at=1.0, state="running", attempts=3)
-    with contextlib.closing(open_store(as_address(kb))) as store, store.transaction() as rows:
+    with contextlib.closing(store_at(kb)) as store, store.transaction() as rows:
         rows.put_job(job.stored())
     with serving(kb) as server:
         assert "killed 3 times" in server.job({"id": job.id})["error"]
@@ -182,7 +180,7 @@ def test_a_server_that_is_stopped_does_not_count_an_attempt(kb: Path) -> None:
     with serving(kb) as server:
         job = server.upload("first.csv", b"hang,b\n1,2")
         wait_for(lambda: server.get(f"/indexes/kb/jobs/{job['id']}")["state"] == "running")
-    with contextlib.closing(open_store(as_address(kb))) as store, store.view() as view:
+    with contextlib.closing(store_at(kb)) as store, store.view() as view:
         (row,) = view.open_jobs()
     assert row.id == job["id"] and json.loads(row.record)["attempts"] == 0
 

@@ -8,17 +8,16 @@ import pytest
 from lightrag_jsonl import ConfigError, Document, LightRAGError, LLMError, NotFoundError
 from lightrag_jsonl.server.jobs import Job
 from lightrag_jsonl.server.worker import do_job, stopped_message
-from lightrag_jsonl.storage.rows import PendingDocument
 from lightrag_jsonl.storage.store import write
 from lightrag_jsonl.testing import ScriptedLLM
-from tests.kit import entity, index, relation
+from tests.kit import entity, index, pending_document, relation
 
 
 async def test_a_job_that_an_error_stopped_says_what_was_done(tmp_path: Path) -> None:
     """The reason as its error, and the report; an error of another kind has none."""
     llm = ScriptedLLM(lambda request: LLMError("check the key 🔑", permanent=True))
     job = Job("j", "insert", 1.0)
-    waiting = PendingDocument(document=Document("Ida swims.", "i"), created_at=1.0, job="j")
+    waiting = pending_document(Document("Ida swims.", "i"), created_at=1.0, job="j")
     async with index(tmp_path / "kb", llm) as rag:
         await write(rag.engine.store, lambda transaction: transaction.put_pending(waiting))
         with pytest.raises(LightRAGError) as caught:

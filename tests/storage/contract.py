@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,14 +17,14 @@ from msgspec import structs
 
 from lightrag_jsonl import Completion, LockedError, StorageError, Usage
 from lightrag_jsonl.core import types as t
-from lightrag_jsonl.core.types import Json, Kind, TraceSummary
+from lightrag_jsonl.core.types import TraceSummary
 from lightrag_jsonl.storage import rows as r
 from lightrag_jsonl.storage.filters import parse_where
 from lightrag_jsonl.storage.opening import has_index, open_store
 from lightrag_jsonl.storage.store import FORMAT, Store
 from lightrag_jsonl.storage.vector_index import NO_VECTOR
 from lightrag_jsonl.storage.views import Transaction
-from tests.kit import filled
+from tests.kit import Kind, filled
 
 TEXTS = ("Marie Curie discovered radium.", "居里夫人发现了镭。", "１２ 🙂", " ", "")
 SHORTEST_SECRET = 16  # characters that nobody guesses
@@ -366,7 +367,7 @@ class StoreContract:
 
     def test_filters_find_the_chunks_of_documents(self, tmp_path: Path) -> None:
         """A condition on the metadata, on a document's own fields or on its themes finds its chunks."""
-        cases: list[tuple[dict[str, Json], list[int]]] = [
+        cases: list[tuple[dict[str, Any], list[int]]] = [
             ({}, [1, 2, 3, 4]),
             ({"id": "d2"}, [3, 4]),
             ({"title": "Title 1", "source": None}, [1, 2]),

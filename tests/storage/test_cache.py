@@ -5,12 +5,12 @@ from itertools import pairwise
 from pathlib import Path
 
 from lightrag_jsonl import Completion
-from lightrag_jsonl.storage.sqlite.database import SQLiteStore
+from tests.kit import store_at
 
 
 def test_an_answer_changes_few_pages(tmp_path: Path) -> None:
     """What an answer adds to the log does not grow with the number of answers."""
-    store = SQLiteStore(tmp_path)
+    store = store_at(tmp_path)
     chance = random.Random(1)
     log = tmp_path / "index.sqlite-wal"
     sizes = []

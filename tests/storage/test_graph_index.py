@@ -4,12 +4,12 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lightrag_jsonl.storage.graph_index import GraphIndex, GraphRows, PartialGraph, is_among
-from lightrag_jsonl.storage.vector_index import Ids
 
 ENTITIES, RELATIONS, CHUNKS = range(1, 8), range(1, 10), range(1, 6)
 ends = st.lists(st.sampled_from(ENTITIES), min_size=2, max_size=2, unique=True).map(sorted)
@@ -27,7 +27,12 @@ class State(NamedTuple):
             *self.mentions.values()
         )
 
-    def rows(self, entities: Iterable[int], relations: Ids, chunks: Ids) -> GraphRows:
+    def rows(
+        self,
+        entities: Iterable[int],
+        relations: npt.NDArray[np.int64],
+        chunks: npt.NDArray[np.int64],
+    ) -> GraphRows:
         """The rows with these ids, latest first, each mention twice."""
         relation_ids = [id for id in reversed(relations.tolist()) if id in self.relations]
         chunk_ids = [chunk for chunk in reversed(chunks.tolist()) if chunk in self.mentions]
@@ -48,7 +53,7 @@ states = st.builds(
 )
 
 
-def column(values: Iterable[object]) -> Ids:
+def column(values: Iterable[object]) -> npt.NDArray[np.int64]:
     """An array of row ids."""
     return np.array(list(values), np.int64)
 
@@ -90,7 +95,7 @@ def check(index: GraphIndex, state: State) -> None:
     assert np.transpose(index.all_mentions).tolist() == all_mentions
 
 
-def changed_ids(old: Mapping[int, object], new: Mapping[int, object]) -> Ids:
+def changed_ids(old: Mapping[int, object], new: Mapping[int, object]) -> npt.NDArray[np.int64]:
     """The ids of what was added, changed or deleted."""
     return column(id for id in {*old, *new} if old.get(id) != new.get(id))
 

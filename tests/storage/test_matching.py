@@ -9,12 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lightrag_jsonl import Chunk, ConfigError
-from lightrag_jsonl.core.types import Extraction, Json
 from lightrag_jsonl.storage.filters import OPPOSITES, TEXT_COMPARATORS, Condition, parse_where
 from lightrag_jsonl.storage.rows import StoredChunk, StoredDocument
-from lightrag_jsonl.storage.sqlite.database import SQLiteStore
 from lightrag_jsonl.storage.store import Store
 from lightrag_jsonl.text.terms import index_terms
+from tests.kit import extraction, store_at
 
 OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
     **{"=": operator.eq, "!=": operator.eq, "<": operator.lt},
@@ -24,13 +23,13 @@ OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
     "starts with": lambda text, part: isinstance(text, str) and text.startswith(part),
     "ends with": lambda text, part: isinstance(text, str) and text.endswith(part),
 }
-Documents = list[dict[str, Json]]
+Documents = list[dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> SQLiteStore:
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     """A store; each test puts other documents into it."""
-    return SQLiteStore(tmp_path_factory.mktemp("filters"))
+    return store_at(tmp_path_factory.mktemp("filters"))
 
 
 def put(store: Store, documents: Documents, *, deleted: Iterable[int] = ()) -> None:
@@ -58,7 +57,7 @@ def put(store: Store, documents: Documents, *, deleted: Iterable[int] = ()) -> N
             )
             transaction.put_documents([(document, ())])
             chunk = Chunk(f"c{row}", f"d{row}", 0, 1, 0, len(text), text)
-            transaction.put_chunks([StoredChunk(row, row, chunk, 1.0, Extraction())])
+            transaction.put_chunks([StoredChunk(row, row, chunk, 1.0, extraction())])
         transaction.delete_documents(deleted)
 
 
@@ -71,7 +70,7 @@ def matching(store: Store, documents: Documents, *conditions: Condition) -> set[
     return set(rows)
 
 
-def meets(fields: Mapping[str, Json], condition: Condition) -> bool:
+def meets(fields: Mapping[str, Any], condition: Condition) -> bool:
     """The condition, evaluated as its class describes it."""
     compare = OPERATORS[condition.comparator]
     met = any(
@@ -86,7 +85,7 @@ def meets(fields: Mapping[str, Json], condition: Condition) -> bool:
     return met or (absent and condition.comparator == "=" and None in condition.values)
 
 
-def members(fields: Mapping[str, Json], field: str) -> list[object]:
+def members(fields: Mapping[str, Any], field: str) -> list[object]:
     """The values of a field: its own, or those in its list; no objects, and nothing absent."""
     value = fields.get(field)
     values = value if isinstance(value, list) else [value]
@@ -166,10 +165,10 @@ def test_the_database_agrees_with_python(
     ],
 )
 def test_values_are_compared_with_those_of_their_kind(
-    store: Store, condition: Json, matching_years: set[Json]
+    store: Store, condition: Any, matching_years: set[Any]
 ) -> None:
     """No text is greater than any number; an absent field meets no comparison, not even "$ne"."""
-    years: list[Json] = [2020, "2021", None, 2022]
+    years: list[Any] = [2020, "2021", None, 2022]
     rows = matching(store, [{"year": year} for year in years], *parse_where({"year": condition}))
     assert {years[row - 1] for row in rows} == matching_years
 
@@ -177,7 +176,7 @@ def test_values_are_compared_with_those_of_their_kind(
 def test_own_fields_hold_texts(store: Store) -> None:
     """A number is compared with a title, date, source or id as the text that it is written as."""
     documents: Documents = [{"title": "2020"}, {"title": "2021", "date": 1}, {}]
-    cases: list[tuple[Json, set[int]]] = [(2020, {1}), ({"$gt": 2020}, {2}), ([None, 2021], {2, 3})]
+    cases: list[tuple[Any, set[int]]] = [(2020, {1}), ({"$gt": 2020}, {2}), ([None, 2021], {2, 3})]
     for condition, rows in cases:
         assert matching(store, documents, *parse_where({"title": condition})) == rows
     assert matching(store, documents, *parse_where({"id": "d2", "date": None})) == {2}
@@ -187,7 +186,7 @@ def test_own_fields_hold_texts(store: Store) -> None:
     "condition",
     [{"$gt": None}, {"$gt": []}, {"$ne": {}}, {"$lt": [[1]]}, {}, {"$like": "x"}, {"$contains": 2}],
 )
-def test_what_cannot_be_compared_is_refused(condition: Json) -> None:
+def test_what_cannot_be_compared_is_refused(condition: Any) -> None:
     """The error names the field."""
     with pytest.raises(ConfigError, match=r"where\['year'\]"):
         parse_where({"year": condition})
@@ -195,7 +194,7 @@ def test_what_cannot_be_compared_is_refused(condition: Json) -> None:
 
 @pytest.mark.parametrize("comparison", ["$gt", "$gte", "$lt", "$lte"])
 @pytest.mark.parametrize("value", ["soon", "昨天", "", "13", ["2021", "2021-13"], "03/04/2023"])
-def test_no_date_is_before_or_after_another_text(comparison: str, value: Json) -> None:
+def test_no_date_is_before_or_after_another_text(comparison: str, value: Any) -> None:
     """A text that is no date is refused, with the forms that are taken; nothing would meet it."""
     with pytest.raises(
         ConfigError, match=r"where\['date'\].*[<>].* 2021-06-15, June 2021 or 2021年6月"
@@ -220,7 +219,7 @@ def test_no_date_is_before_or_after_another_text(comparison: str, value: Json) -
     ],
 )
 def test_dates_are_as_long_as_they_are_precise(
-    store: Store, condition: Json, rows: set[int]
+    store: Store, condition: Any, rows: set[int]
 ) -> None:
     """A day has all its hours in it; what is no date is the same text or another one, and at no time."""
     texts = ["May 5, 2023", "2023-05-06T09:15", "2023-05-06T12:00", "2023-05-07", "次年春 🌱"]

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from lightrag_jsonl.storage.sqlite import memory
-from lightrag_jsonl.storage.sqlite.database import FILE_NAME, SQLiteStore
 from lightrag_jsonl.storage.sqlite.memory import FOLDER
+from lightrag_jsonl.storage.store import Store
+from tests.kit import store_at
 from tests.storage.contract import put_sample, stored_content
 
 
@@ -23,7 +24,7 @@ def folders(index: Path) -> list[Path]:
     return list(index.glob(FOLDER.format("*")))
 
 
-def add_documents(store: SQLiteStore, *numbers: int) -> None:
+def add_documents(store: Store, *numbers: int) -> None:
     """Store documents, a commit each."""
     for number in numbers:
         with store.transaction() as transaction:
@@ -35,12 +36,12 @@ def read_from_database(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[ob
     with monkeypatch.context() as patch:
         patch.setattr(memory.MemoryFiles, "read", lambda self, view: None)
         patch.setattr(memory, "SMALLEST_FILES", 1_000_000)
-        return stored_content(SQLiteStore(folder))
+        return stored_content(store_at(folder))
 
 
 def test_the_next_process_reads_no_vectors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first search after an insert writes files; who opens the index then only maps these."""
-    store = SQLiteStore(tmp_path)
+    store = store_at(tmp_path)
     add_documents(store, 1, 2, 3)
     content = stored_content(store)
 
@@ -48,7 +49,7 @@ def test_the_next_process_reads_no_vectors(tmp_path: Path, monkeypatch: pytest.M
         raise AssertionError("vectors are read from the database")
 
     monkeypatch.setattr(memory.SQLiteMemory, "load", refused)
-    further = SQLiteStore(tmp_path)
+    further = store_at(tmp_path)
     assert stored_content(further) == content
     with further.snapshot() as snapshot:
         for column in snapshot.graph.columns.values():
@@ -57,26 +58,26 @@ def test_the_next_process_reads_no_vectors(tmp_path: Path, monkeypatch: pytest.M
 
 def test_files_without_relations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An index in which a kind has no vectors, or no rows at all, is mapped like any other."""
-    store = SQLiteStore(tmp_path)
+    store = store_at(tmp_path)
     add_documents(store, 1)
     with store.transaction() as transaction:
         transaction.dialect.execute("UPDATE relation_mentions SET relation = NULL")
         transaction.delete_graph_rows("relation", transaction.relation_rows())
     content = stored_content(store)
     monkeypatch.setattr(memory.SQLiteMemory, "load", lambda self, view: pytest.fail("loaded"))
-    assert stored_content(SQLiteStore(tmp_path)) == content
+    assert stored_content(store_at(tmp_path)) == content
 
 
 def test_stale_files_are_a_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """From older files on, a process reads what changed since, and finds the same as any other."""
-    store = SQLiteStore(tmp_path)
+    store = store_at(tmp_path)
     add_documents(store, 1, 2, 3, 4)
     stored_content(store)
     with store.transaction() as transaction:
         transaction.delete_documents([2])
         put_sample(transaction, 5)
         transaction.put_vectors("chunk", {1: (b"new", np.ones(4, np.float32))})
-    further = SQLiteStore(tmp_path)
+    further = store_at(tmp_path)
     content = stored_content(further)
     assert content == stored_content(store) == read_from_database(tmp_path, monkeypatch)
 
@@ -86,7 +87,7 @@ def test_files_are_written_anew_after_many_changes(
 ) -> None:
     """Once much has changed, there are new files in place of the old ones."""
     monkeypatch.setattr("lightrag_jsonl.storage.vector_index.LONGEST_TAIL", 0)
-    store = SQLiteStore(tmp_path)
+    store = store_at(tmp_path)
     add_documents(store, 1, 2)
     stored_content(store)
     (old_folder,) = folders(tmp_path)
@@ -103,7 +104,7 @@ def test_files_are_written_anew_after_many_changes(
 )
 def test_damaged_files_are_ignored(tmp_path: Path, name: str, damage: str) -> None:
     """What is missing, empty, cut off or of another kind is made anew from the database."""
-    store = SQLiteStore(tmp_path)
+    store = store_at(tmp_path)
     add_documents(store, 1, 2)
     content = stored_content(store)
     (folder,) = folders(tmp_path)
@@ -115,7 +116,7 @@ def test_damaged_files_are_ignored(tmp_path: Path, name: str, damage: str) -> No
         contents |= {"longer": whole + b"\0", "header": changed_byte(whole, 20)}
         contents |= {"middle": changed_byte(whole, len(whole) // 2), "end": changed_byte(whole, -1)}
         path.write_bytes(contents[damage])
-    assert stored_content(SQLiteStore(tmp_path)) == content
+    assert stored_content(store_at(tmp_path)) == content
 
 
 def changed_byte(data: bytes, position: int) -> bytes:
@@ -127,7 +128,7 @@ def changed_byte(data: bytes, position: int) -> bytes:
 
 def test_a_check_finds_damage_to_a_file_in_use(tmp_path: Path) -> None:
     """Whoever opens the index later does not use it; `doctor` names it to whoever does already."""
-    store = SQLiteStore(tmp_path)
+    store = store_at(tmp_path)
     add_documents(store, 1, 2)
     content = stored_content(store)
     assert not store.check()
@@ -137,7 +138,7 @@ def test_a_check_finds_damage_to_a_file_in_use(tmp_path: Path) -> None:
     (problem,) = store.check()
     assert f"{folder.name}/entity.faiss is damaged" in problem
     shutil.rmtree(folder)
-    assert stored_content(SQLiteStore(tmp_path)) == content
+    assert stored_content(store_at(tmp_path)) == content
     assert not store.check()
 
 
@@ -146,12 +147,12 @@ def test_a_check_finds_damage_to_a_file_in_use(tmp_path: Path) -> None:
 )
 def test_files_with_damaged_checksums_are_ignored(tmp_path: Path, content: bytes) -> None:
     """They are made anew, like files of which some are missing."""
-    store = SQLiteStore(tmp_path)
+    store = store_at(tmp_path)
     add_documents(store, 1, 2)
     expected = stored_content(store)
     (folder,) = folders(tmp_path)
     (folder / "checksums.json").write_bytes(content)
-    assert stored_content(SQLiteStore(tmp_path)) == expected
+    assert stored_content(store_at(tmp_path)) == expected
     assert not store.check()
 
 
@@ -162,35 +163,35 @@ def test_files_of_another_history_are_ignored(
     it reaches the number of their generation again.
     """
     index = tmp_path / "index"
-    store = SQLiteStore(index)
+    store = store_at(index)
     add_documents(store, 1)
     stored_content(store)
     store.close()
     shutil.copytree(index, tmp_path / "copy")
-    store = SQLiteStore(index)
+    store = store_at(index)
     add_documents(store, 2, 3)
     with store.transaction() as transaction:
         transaction.put_vectors("chunk", {1: (b"late", np.full(4, 0.5, np.float32))})
     monkeypatch.setattr("lightrag_jsonl.storage.vector_index.LONGEST_TAIL", 0)
     stored_content(store)
     store.close()
-    for path in index.glob(f"{FILE_NAME}*"):
+    for path in index.glob("index.sqlite*"):
         path.unlink()
-    shutil.copy(tmp_path / "copy" / FILE_NAME, index / FILE_NAME)
-    store = SQLiteStore(index)
+    shutil.copy(tmp_path / "copy" / "index.sqlite", index / "index.sqlite")
+    store = store_at(index)
     add_documents(store, 4, 5, 6)
     assert stored_content(store) == read_from_database(index, monkeypatch)
 
 
 def test_nothing_is_left_after_vacuum(tmp_path: Path) -> None:
     """`vacuum` deletes all files, also those of a process that was killed; the index stays whole."""
-    store = SQLiteStore(tmp_path)
+    store = store_at(tmp_path)
     add_documents(store, 1, 2)
     content = stored_content(store)
     (tmp_path / FOLDER.format("0123456789abcdef")).mkdir()
     (tmp_path / FOLDER.format("0123456789abcdef") / "chunks.npy").write_bytes(b"left over")
     (tmp_path / "copy-0123456789abcdef").mkdir()
-    (tmp_path / "copy-0123456789abcdef" / FILE_NAME).write_bytes(b"left over")
+    (tmp_path / "copy-0123456789abcdef" / "index.sqlite").write_bytes(b"left over")
     outside = tmp_path.parent / "outside"
     outside.write_bytes(b"of somebody else")
     (tmp_path / "copy-0123456789abcdef.lock").symlink_to(outside)
@@ -199,15 +200,15 @@ def test_nothing_is_left_after_vacuum(tmp_path: Path) -> None:
     assert not folders(tmp_path) and store.size() < size
     assert not [*tmp_path.glob("copy-*")] and outside.read_bytes() == b"of somebody else"
     assert stored_content(store) == content
-    assert stored_content(SQLiteStore(tmp_path)) == content
+    assert stored_content(store_at(tmp_path)) == content
 
 
 def test_an_index_for_reading_gets_no_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Who may not write maps what there is, and writes nothing."""
-    add_documents(SQLiteStore(tmp_path), 1, 2)
+    add_documents(store_at(tmp_path), 1, 2)
     monkeypatch.setattr("os.access", lambda path, mode: False)
-    store = SQLiteStore(tmp_path)
+    store = store_at(tmp_path)
     assert store.read_only and stored_content(store)
     assert not folders(tmp_path)

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from lightrag_jsonl import Completion
-from lightrag_jsonl.core.address import as_address
-from lightrag_jsonl.storage.opening import open_store
+from tests.kit import store_at
 from tests.processes import run_python
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]  # processes that write
@@ -19,12 +18,11 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]  # processes that writ
 DOCUMENTS = 40
 WRITER = """
 import sys
-from lightrag_jsonl.core.address import as_address
-from lightrag_jsonl.core.types import Completion
-from lightrag_jsonl.storage.opening import open_store
+from lightrag_jsonl import Completion
+from tests.kit import store_at
 from tests.storage.contract import put_sample
 
-store = open_store(as_address(sys.argv[1]))
+store = store_at(sys.argv[1])
 for number in range(1, int(sys.argv[2]) + 1):
     with store.transaction(durable=False) as transaction:
         transaction.put_completion(number.to_bytes(32), Completion(str(number)))
@@ -36,15 +34,14 @@ OPENERS = """
 import os
 import sys
 from contextlib import closing
-from lightrag_jsonl.core.address import as_address
-from lightrag_jsonl.storage.opening import open_store
+from tests.kit import store_at
 from tests.storage.contract import put_sample
 
 children = []
 for number in range(3):  # forked, so that they come at the same time
     children.append(os.fork())
     if not children[-1]:
-        with closing(open_store(as_address(sys.argv[1]))) as store:
+        with closing(store_at(sys.argv[1])) as store:
             if not number:
                 with store.transaction() as transaction:
                     put_sample(transaction, 1)
@@ -75,7 +72,7 @@ def test_two_processes_share_an_index(place: str) -> None:
     """While another process writes, each snapshot shows one generation, in memory as on the disk;
     transactions of both wait for each other, and none is lost.
     """
-    store, seen, own = open_store(as_address(place)), [0], 0
+    store, seen, own = store_at(place), [0], 0
     with closing(store), writer(place) as process:
         while seen[-1] < DOCUMENTS:
             own += 1
@@ -97,5 +94,5 @@ def test_processes_create_one_index(place: str) -> None:
     """Several processes may open a new index at the same time."""
     ended = run_python(OPENERS, place)
     assert ended.returncode == 0, ended.stderr
-    with closing(open_store(as_address(place), create=False)) as store, store.view() as view:
+    with closing(store_at(place, create=False)) as store, store.view() as view:
         assert view.counts().chunks == 2

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from lightrag_jsonl import StorageError
-from lightrag_jsonl.storage.sqlite.database import SQLiteStore
 from lightrag_jsonl.storage.tables import settings
 from lightrag_jsonl.storage.tables.vectors import VectorReads
 from lightrag_jsonl.storage.views import Transaction
+from tests.kit import store_at
 from tests.storage.contract import put_sample, stored_content
 
 Change = Callable[[Transaction], None]
@@ -35,19 +35,19 @@ def test_whoever_is_far_behind_loads_anew(
 ) -> None:
     """Only the latest commits are remembered, and none that touched very many rows."""
     monkeypatch.setattr(settings, name, 2)
-    writer, view = SQLiteStore(tmp_path), SQLiteStore(tmp_path)
+    writer, view = store_at(tmp_path), store_at(tmp_path)
     stored_content(view)
     for change in (add_document, add_document, add_document, delete_document):
         with writer.transaction() as transaction:
             change(transaction)
-    assert stored_content(view) == stored_content(SQLiteStore(tmp_path))
+    assert stored_content(view) == stored_content(store_at(tmp_path))
 
 
 def test_catching_up_reads_what_changed_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After a change of one chunk's vector, one vector is read."""
-    store = SQLiteStore(tmp_path)
+    store = store_at(tmp_path)
     vector_matrix = VectorReads.vector_matrix
     read: list[int] = []
 
@@ -72,7 +72,7 @@ def test_catching_up_reads_what_changed_only(
 
 def test_searches_run_at_the_same_time(tmp_path: Path) -> None:
     """Two searches meet inside their snapshots."""
-    store, inside = SQLiteStore(tmp_path), threading.Barrier(2, timeout=240)
+    store, inside = store_at(tmp_path), threading.Barrier(2, timeout=240)
 
     def search() -> int:
         with store.snapshot() as snapshot:
@@ -87,7 +87,7 @@ def test_searches_run_at_the_same_time(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_memory_is_of_the_readers_generation(tmp_path: Path) -> None:
     """With searches and commits in many threads, each search sees one state, on the disk and in memory."""
-    store = SQLiteStore(tmp_path)
+    store = store_at(tmp_path)
     done = threading.Event()
 
     def write() -> None:
@@ -116,12 +116,12 @@ def test_memory_is_of_the_readers_generation(tmp_path: Path) -> None:
         searches = [pool.submit(search) for _ in range(4)]
         pool.submit(write).result()
         assert min(future.result() for future in searches) >= 1
-    assert stored_content(store) == stored_content(SQLiteStore(tmp_path))
+    assert stored_content(store) == stored_content(store_at(tmp_path))
 
 
 def test_closing_while_somebody_reads(tmp_path: Path) -> None:
     """A reader ends what it began, and its connection is closed then; nobody begins anew."""
-    store = SQLiteStore(tmp_path)
+    store = store_at(tmp_path)
     with store.transaction() as transaction:
         put_sample(transaction, 1)
     with store.view() as view:

@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from lightrag_jsonl import Answer, AsyncLightRAG
-from lightrag_jsonl.core.index_reports import ReadingState
 from lightrag_jsonl.testing import ScriptedLLM
 from tests.cli.conftest import run_json
 from tests.kit import View, index, problems, view
 from tests.retrieval.test_asked import QUESTION, answering, documents, read_texts
 
 Address: TypeAlias = Path | str
-Learned: TypeAlias = tuple[View, ReadingState, Any]
+Learned: TypeAlias = tuple[View, Any, Any]
 
 OTHER_QUESTION = "Where does the ferry run?"
 

@@ -1,16 +1,16 @@
 """Edits by hand go where their documents go: into copies, into merged and split indexes, and out again."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from lightrag_jsonl.storage.rows import Override
 from lightrag_jsonl.tools.copying import copy_index
 from tests.edited import insert_text, make_edits, undo_edits
 from tests.kit import index, problems, reading, view
 
 
-def overrides_by_chunk(folder: Path) -> dict[str, Override]:
+def overrides_by_chunk(folder: Path) -> dict[str, Any]:
     """The overrides in an index, by public chunk id."""
     with reading(folder) as snapshot:
         return {override.chunk_id: override for override in snapshot.overrides().values()}

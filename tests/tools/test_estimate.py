@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from lightrag_jsonl import Document, IndexOptions, LightRAG, Usage
-from lightrag_jsonl.core.tokens import FittedTokenizer
 from lightrag_jsonl.testing import ReplayLLM, Request, ScriptedLLM
 from lightrag_jsonl.tools.estimate import estimate
+from tests.kit import TOKENIZER
 from tests.replays import carol
 
 RUNS = ("gpt-4o", "gpt-4o-mini", "gpt-4o-mini (LightRAG prompt)")
@@ -28,7 +28,7 @@ def test_the_estimate_is_close_to_what_is_used(shared_data: Path, tmp_path: Path
     """
     texts = carol.chunks(shared_data, "bom" if "prompt" in run else "nobom")
     pairs = dict(zip(texts, carol.answers(shared_data, run), strict=False))
-    llm = ReplayLLM(pairs, otherwise=summary, count=FittedTokenizer().count)
+    llm = ReplayLLM(pairs, otherwise=summary, count=TOKENIZER.count)
     documents = [Document(text, id=f"chunk {n}") for n, text in enumerate(texts)]
     with LightRAG(tmp_path, llm=llm, options=WHOLE) as rag:
         found = rag.run(estimate, documents)

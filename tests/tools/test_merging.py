@@ -19,11 +19,9 @@ from lightrag_jsonl import (
     NotFoundError,
     SettingsError,
 )
-from lightrag_jsonl.core.types import Record
 from lightrag_jsonl.testing import HashEmbedder, Request, ScriptedLLM
-from lightrag_jsonl.text.strings import digest
 from tests.indexing.libraries import edit, edits, libraries, pending, slow
-from tests.kit import entity, index, jsonl, problems, reading, relation, view
+from tests.kit import Record, entity, fingerprint, index, jsonl, problems, reading, relation, view
 from tests.laws.test_order import rows
 from tests.processes import run_python
 
@@ -38,11 +36,11 @@ TEXTS = {
 def read_all(request: Request) -> str:
     """A model that tells every text and every list of notes apart."""
     if request.question.startswith(("Subject:", "对象：")):
-        return f"Summary {digest(request.question)}."
+        return f"Summary {fingerprint(request.question)}."
     text = re.split(r"(?:Text:|文本：)\n", request.question)[-1]
     names = list(dict.fromkeys(NAMES.findall(text)))
-    found: list[Record] = [entity(name, f"{name}: {digest(text)}") for name in names]
-    found += [relation(names[0], name, f"{name}, {digest(text)}") for name in names[1:]]
+    found: list[Record] = [entity(name, f"{name}: {fingerprint(text)}") for name in names]
+    found += [relation(names[0], name, f"{name}, {fingerprint(text)}") for name in names[1:]]
     return jsonl(*found, {"type": "done", "entities": len(names), "relationships": len(names) - 1})
 
 

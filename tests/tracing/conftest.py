@@ -1,6 +1,6 @@
 """The Marie Curie example of specification 2, section 8, as it is recorded."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 
 from lightrag_jsonl import Chunk, Trace
-from lightrag_jsonl.tracing.events import Event
 from lightrag_jsonl.tracing.trace import Sources, assemble_trace
 
 from .curie import ENGLISH, filled
 
 NOON = datetime(2026, 1, 2, 12, 0, tzinfo=UTC)
-Events = tuple[Event, ...]
+Events = tuple[Any, ...]
 
 
 def stored(chunks: Mapping[str, Chunk]) -> Any:
@@ -39,7 +38,7 @@ def stored(chunks: Mapping[str, Chunk]) -> Any:
 
 @pytest.fixture(scope="session")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Events, Sources]:
-    heard: list[Event] = []
+    heard: list[Any] = []
     with filled(tmp_path_factory.mktemp("curie"), ENGLISH) as rag:
         rag.query(ENGLISH.question, mode="hybrid", explain=True, listener=heard.append)
         return tuple(heard), rag.traces.sources(rag.traces.get("0001"))
@@ -57,4 +56,9 @@ def sources(recorded: tuple[Events, Sources]) -> Sources:
 
 @pytest.fixture
 def trace(events: Events) -> Trace:
+    return trace_of(events)
+
+
+def trace_of(events: Sequence[Any]) -> Trace:
+    """What the events of a query tell."""
     return assemble_trace(events)

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from lightrag_jsonl import Document, LightRAG
-from lightrag_jsonl.core.types import Record
 from lightrag_jsonl.testing import Request, Scripted, ScriptedLLM
-from tests.kit import entity, relation
+from tests.kit import Record, entity, relation
 
 NOON = 1_767_355_200.0  # 2026-01-02 12:00 UTC
 

@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 
 from lightrag_jsonl import Chunk, Citation, Context, Document, LightRAG, Relation
 from lightrag_jsonl.core.answers import Cited
-from lightrag_jsonl.core.types import Record
 from lightrag_jsonl.testing import ScriptedLLM
 from lightrag_jsonl.text.citation_markers import CITATION_MARKER, CitationNumbering, marked_numbers
 from lightrag_jsonl.tracing.citations import resolve_citations
-from tests.kit import entity
+from tests.kit import Record, entity
 
 from .conftest import stored
 

@@ -16,10 +16,10 @@ from lightrag_jsonl import Chunk, Citation, Keywords, Trace
 from lightrag_jsonl.core.edges import Edge, SelectedEdge
 from lightrag_jsonl.tracing.events import PromptItem
 from lightrag_jsonl.tracing.page import render_page
-from lightrag_jsonl.tracing.trace import Sources, assemble_trace
+from lightrag_jsonl.tracing.trace import Sources
 from tests.processes import installed_browser
 
-from .conftest import NOON, Events
+from .conftest import NOON, Events, trace_of
 from .curie import ENGLISH, opened
 
 VOID = {"meta", "br", "hr", "link", "img"}
@@ -98,7 +98,7 @@ def test_an_edge_is_shown_with_reason_and_source(trace: Trace, sources: Sources)
 @pytest.mark.slow
 def test_failures_and_inventions_are_reported(events: Events, sources: Sources) -> None:
     """Invented numbers, fallbacks, unfinished and failed queries are in plain sight."""
-    trace = assemble_trace(events[:-1])
+    trace = trace_of(events[:-1])
     page = render_page(trace, sources)
     failed = replace(trace, status="failed", error="no route", answer=None, fallback=True)
 

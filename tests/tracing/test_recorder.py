@@ -6,18 +6,16 @@ from typing import Any
 
 import pytest
 
-from lightrag_jsonl import IndexOptions, LightRAG, StorageError
-from lightrag_jsonl.storage.sqlite.database import SQLiteStore
-from lightrag_jsonl.tracing.events import AnswerChunk, Event
-from lightrag_jsonl.tracing.trace import assemble_trace, load_trace
-from tests.kit import reading
+from lightrag_jsonl import AsyncLightRAG, IndexOptions, LightRAG, StorageError
+from tests.kit import store_at
 
+from .conftest import trace_of
 from .curie import ENGLISH, filled, settings
 
 STAGES = ["session", "keywords", "retrieval", "selection", "chunk", "chunk", "answer", "end"]
 
 
-def ask(rag: LightRAG, listener: Callable[[Event], Any] | None = None) -> str | None:
+def ask(rag: LightRAG, listener: Callable[[Any], Any] | None = None) -> str | None:
     """Ask the example's question; the id of its trace."""
     return rag.query(ENGLISH.question, mode="hybrid", explain=True, listener=listener).trace_id
 
@@ -35,27 +33,27 @@ def test_only_the_newest_queries_are_kept(tmp_path: Path) -> None:
 
 def test_each_event_is_stored_before_the_listener_gets_it(tmp_path: Path) -> None:
     """A listener may be a coroutine; pieces of the answer are passed on and not stored."""
-    heard: list[Event] = []
+    heard: list[Any] = []
 
-    async def listen(event: Event) -> None:
-        if not isinstance(event, AnswerChunk):
-            with reading(tmp_path) as snapshot:
-                assert event.stage in load_trace(snapshot, event.trace_id).stages
+    async def listen(event: Any) -> None:
+        if event.stage != "chunk":
+            async with AsyncLightRAG(tmp_path) as reader:
+                assert event.stage in (await reader.traces.get(event.trace_id)).stages
         heard.append(event)
 
     with filled(tmp_path, ENGLISH) as rag:
         trace = rag.traces.get(ask(rag, listen))
     assert [event.stage for event in heard] == STAGES
-    assert assemble_trace(heard) == trace
+    assert trace_of(heard) == trace
 
 
 def test_a_failing_listener_changes_nothing(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It gets no further events, which is logged once; the trace is complete."""
-    heard: list[Event] = []
+    heard: list[Any] = []
 
-    def listen(event: Event) -> None:
+    def listen(event: Any) -> None:
         heard.append(event)
         raise ZeroDivisionError
 
@@ -73,14 +71,14 @@ def test_what_cannot_be_stored_costs_no_answer(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """The listener still gets every event; that the trace is not stored is logged once."""
-    heard: list[Event] = []
+    heard: list[Any] = []
 
     def full(*given: object, **more: object) -> None:
         raise StorageError("the disk is full")
 
     with LightRAG(tmp_path) as rag:
         rag.insert(ENGLISH.document())
-        monkeypatch.setattr(SQLiteStore, "transaction", full)
+        monkeypatch.setattr(type(rag.engine.store), "transaction", full)
         assert ask(rag, heard.append if listening else None) is None
     stages = dict.fromkeys(
         [event.stage for event in heard]
@@ -91,9 +89,9 @@ def test_what_cannot_be_stored_costs_no_answer(
 
 def test_a_query_deleted_while_it_runs_leaves_nothing(tmp_path: Path) -> None:
     """Its further events are not stored under an id that nobody lists."""
-    other = SQLiteStore(tmp_path)
+    other = store_at(tmp_path)
 
-    def delete(event: Event) -> None:
+    def delete(event: Any) -> None:
         if event.stage == "retrieval":
             with other.transaction() as transaction:
                 assert transaction.delete_traces(keep=0) == 1

@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from lightrag_jsonl import CorruptError, LightRAG, NotFoundError, Trace
-from lightrag_jsonl.tracing.events import End
-from lightrag_jsonl.tracing.trace import Sources, assemble_trace, verify_trace
+from lightrag_jsonl.tracing.trace import Sources, verify_trace
 
-from .conftest import NOON, Events
+from .conftest import Events, trace_of
 from .curie import ENGLISH, filled
 
 
@@ -25,10 +25,10 @@ def test_a_sound_trace_has_no_problems(trace: Trace, sources: Sources) -> None:
 
 def test_every_prefix_of_a_query_is_sound(events: Events, sources: Sources) -> None:
     """A query that was killed or failed anywhere is no fault; its trace shows how far it came."""
-    recorded, end = events, End("0001", NOON, error="gone")
-    for length in range(1, len(recorded)):
-        killed = assemble_trace(recorded[:length])
-        failed = assemble_trace([*recorded[:length], end])
+    end = structs.replace(events[-1], error="gone")
+    for length in range(1, len(events)):
+        killed = trace_of(events[:length])
+        failed = trace_of([*events[:length], end])
         assert (killed.status, failed.status, failed.error) == ("incomplete", "failed", "gone")
         assert (killed.answer is None) == (length < 7)
         assert verify_trace(killed, sources) == () == verify_trace(failed, sources)

@@ -14,9 +14,8 @@ import psycopg
 import pytest
 
 from lightrag_jsonl import LightRAG, LockedError, StorageError, UnavailableError
-from lightrag_jsonl.core.address import as_address
-from lightrag_jsonl.storage.opening import open_store
 from lightrag_jsonl.storage.postgres import database
+from tests.kit import store_at
 from tests.storage.postgres.conftest import one_at_a_time
 
 pytestmark = pytest.mark.timeout(300)
@@ -82,7 +81,7 @@ def test_a_dump_is_restored_into_another_database(own_server: Any, tmp_path: Pat
         ["pg_restore", "-d", target.partition("&index=")[0], dump],
     ):
         subprocess.run([own_server.bin_path / command[0], *command[1:]], check=True)
-    store = open_store(as_address(target), create=False)
+    store = store_at(target, create=False)
     assert store.check(full=True) == []
     store.close()
     with LightRAG(target, create=False) as rag:

@@ -9,7 +9,7 @@ import pytest
 
 from lightrag_jsonl import ConfigError, LightRAG, LockedError, StorageError, UnavailableError
 from lightrag_jsonl.core.address import DatabaseURL, as_address
-from lightrag_jsonl.storage.opening import open_store
+from tests.kit import store_at
 
 Url = Callable[[object], str]
 
@@ -33,7 +33,7 @@ def run(url: str, *statements: str) -> None:
 def test_a_wrong_parameter_is_named(url: Url, parameter: str, words: str) -> None:
     """A typo does not become another setting."""
     with pytest.raises(ConfigError, match=words):
-        open_store(as_address(f"{url('typo')}&{parameter}"))
+        LightRAG(f"{url('typo')}&{parameter}")
 
 
 def test_a_url_keeps_its_values() -> None:
@@ -77,7 +77,7 @@ def test_an_index_of_any_name(url: Url, name: str) -> None:
 def test_the_url_of_something_else_is_no_folder(address: str) -> None:
     """An insert would make folders of that name."""
     with pytest.raises(ConfigError, match="in a folder, or at postgresql://"):
-        as_address(address)
+        LightRAG(address)
 
 
 def test_a_schema_made_by_the_owner_is_enough(url: Url) -> None:
@@ -103,10 +103,10 @@ def test_a_schema_made_by_the_owner_is_enough(url: Url) -> None:
 
 def test_a_reader_does_not_wait_without_end_behind_a_lock(url: Url) -> None:
     """The error says what to do, and the next question is answered."""
-    with contextlib.closing(open_store(as_address(url("lock")))) as made:
+    with contextlib.closing(store_at(url("lock"))) as made:
         assert made.is_empty()
     schema = url("lock").rpartition("=")[2]
-    with contextlib.closing(open_store(as_address(f"{url('lock')}&lock_timeout=0.1"))) as store:
+    with contextlib.closing(store_at(f"{url('lock')}&lock_timeout=0.1")) as store:
         with psycopg.connect(url("lock").partition("&index=")[0]) as other:
             other.execute(f"LOCK TABLE {schema}.chunks")
             with pytest.raises(LockedError, match="lock_timeout"):
@@ -118,17 +118,17 @@ def test_a_missing_database_and_a_full_server_are_told(url: Url) -> None:
     """Each in its own words."""
     missing = url("none").replace("/postgres?", "/nowhere?")
     with pytest.raises(StorageError, match="createdb"):
-        open_store(as_address(missing))
+        store_at(missing)
     for login in ("//nobody_of_that_name:", "//kb_no_login:"):
         run(url("none"), "DROP ROLE IF EXISTS kb_no_login", "CREATE ROLE kb_no_login")
         with pytest.raises(StorageError, match="lets nobody in") as caught:
-            open_store(as_address(url("none").replace("//postgres:", login)))
+            store_at(url("none").replace("//postgres:", login))
         assert not isinstance(caught.value, UnavailableError)
     with pytest.raises(StorageError, match="wrong value"):
-        open_store(as_address(f"{url('none')}&sslmode=maybe"))
+        store_at(f"{url('none')}&sslmode=maybe")
     run(url("full"), "CREATE ROLE kb_full LOGIN CONNECTION LIMIT 0")
     try:
         with pytest.raises(UnavailableError, match="pool_size"):
-            open_store(as_address(url("full").replace("//postgres:", "//kb_full:")))
+            store_at(url("full").replace("//postgres:", "//kb_full:"))
     finally:
         run(url("full"), "DROP ROLE kb_full")

@@ -16,16 +16,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lightrag_jsonl import ConfigError, LightRAG, QueryParam, StorageError
-from lightrag_jsonl.cli import main
+from lightrag_jsonl import AsyncLightRAG, ConfigError, LightRAG, QueryParam, StorageError
 from lightrag_jsonl.core.address import as_address
-from lightrag_jsonl.core.modes import MODES
 from lightrag_jsonl.core.types import TraceSummary
-from lightrag_jsonl.storage.opening import has_index, open_store
-from lightrag_jsonl.storage.store import Store
+from lightrag_jsonl.storage.opening import has_index
 from lightrag_jsonl.tools.copying import copy_index
+from tests.cli.conftest import run as run_command
 from tests.indexing.libraries import Step, change, pending, steps
-from tests.kit import index, problems, view
+from tests.kit import SEARCHING_MODES, index, problems, store_at, view
 from tests.laws.killed import run
 from tests.storage.contract import stored_content
 from tests.storage.test_processes import (  # noqa: F401
@@ -78,7 +76,7 @@ def test_any_series_of_changes_leaves_what_sqlite_has(
 ) -> None:
     """Inserts, deletions, merges and rebuilding: the laws of fold and undo hold here, too."""
 
-    async def run_steps(place: str, seen: Store | None = None) -> None:
+    async def run_steps(place: str, seen: Any = None) -> None:
         async with index(place) as rag:
             for step in series:
                 await change(rag, *step)
@@ -87,7 +85,7 @@ def test_any_series_of_changes_leaves_what_sqlite_has(
 
     with tempfile.TemporaryDirectory() as folder:
         address = owned_url("any series", folder)
-        with contextlib.closing(open_store(as_address(address))) as seen:
+        with contextlib.closing(store_at(address)) as seen:
             asyncio.run(run_steps(address, seen))
             assert problems(address, seen) == []
         asyncio.run(run_steps(folder))
@@ -110,7 +108,7 @@ def rows(folder: Path) -> dict[str, list[Any]]:
 
 def test_a_copy_there_and_back_is_equal(url: Url, unbroken: Path, tmp_path: Path) -> None:
     """Row by row, with all that was paid for; what is not empty is never copied to."""
-    store = open_store(as_address(unbroken))
+    store = store_at(unbroken)
     with contextlib.closing(store), store.transaction() as transaction:
         transaction.put_pending(pending(99, []))
         transaction.put_cached_vectors({b"x": np.ones(4, np.float32)})
@@ -140,7 +138,7 @@ async def test_the_graph_can_stay_in_the_database(url: Url, unbroken: Path) -> N
                 assert np.array_equal(*found), name
             assert np.array_equal(one.graph.ends(ids[:4]), other.graph.ends(ids[:4]))
         keywords: Any = {"ll_keywords": ["Person00"], "hl_keywords": ["walk"]}
-        for mode in (one for one in MODES if one != "bypass"):
+        for mode in SEARCHING_MODES:
             found = [
                 await rag.retrieve("Whom did Person00 meet?", QueryParam(mode=mode, **keywords))
                 for rag in (in_memory, in_database)
@@ -152,7 +150,7 @@ async def test_the_graph_can_stay_in_the_database(url: Url, unbroken: Path) -> N
             assert [one.score for one in here] == pytest.approx([one.score for one in there])
         assert not hasattr(database._memory, "graph")  # type: ignore[attr-defined]
     with pytest.raises(ConfigError, match="memory, database"):
-        as_address(f"{url('neighbours')}&graph=paper")
+        AsyncLightRAG(f"{url('neighbours')}&graph=paper")
 
 
 def test_a_copy_that_ends_early_leaves_nothing(url: Url, unbroken: Path, tmp_path: Path) -> None:
@@ -164,9 +162,9 @@ def test_a_copy_that_ends_early_leaves_nothing(url: Url, unbroken: Path, tmp_pat
     for target in (url(tmp_path), str(tmp_path)):
         with pytest.raises(KeyboardInterrupt):
             copy_index(unbroken, target, progress=fail)
-        with contextlib.closing(open_store(as_address(target))) as store:
+        with contextlib.closing(store_at(target)) as store:
             assert store.is_empty()
-        assert main(["copy", str(unbroken), target], standalone_mode=False) is not None
+        assert run_command("copy", unbroken, target).exit_code == 0
         assert view(target) == view(unbroken)
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from lightrag_jsonl import LightRAG, StorageError
-from tests.rag.test_several import FERRIES, MODES, QUESTIONS, documents, made
+from tests.kit import RANKING_MODES
+from tests.rag.test_several import FERRIES, QUESTIONS, documents, made
 
 
 @pytest.mark.parametrize("places", ["mixed", "postgres"])
@@ -24,7 +25,7 @@ def test_stores_are_mixed_as_one_likes(
         assert [found.name for found in several.entities.list()] == [
             found.name for found in one.entities.list()
         ]
-        for mode in MODES:
+        for mode in RANKING_MODES:
             for question in QUESTIONS:
                 ours = several.retrieve(question, mode=mode)  # type: ignore[arg-type]
                 theirs = one.retrieve(question, mode=mode)  # type: ignore[arg-type]

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -23,14 +22,14 @@ from lightrag_jsonl import (
     StorageError,
     VersionError,
 )
-from lightrag_jsonl.cli import main
 from lightrag_jsonl.core.address import as_address
 from lightrag_jsonl.storage.filters import Condition
-from lightrag_jsonl.storage.opening import has_index, open_store
+from lightrag_jsonl.storage.opening import has_index
 from lightrag_jsonl.storage.rows import EntityRow
-from lightrag_jsonl.storage.sqlite.database import SQLiteStore
 from lightrag_jsonl.storage.store import Store
 from lightrag_jsonl.storage.vector_index import VectorIndex
+from tests.cli.conftest import run
+from tests.kit import store_at
 from tests.storage.contract import StoreContract, put_sample, stored_content
 from tests.storage.postgres.conftest import PASSWORD
 from tests.storage.test_matching import (  # noqa: F401
@@ -57,7 +56,7 @@ def store(
 ) -> Iterator[Store]:
     """A store of this test process; each test puts other documents into it."""
     address = owned_url("matching", tmp_path_factory.mktemp("matching"))
-    with contextlib.closing(open_store(as_address(address))) as opened:
+    with contextlib.closing(store_at(address)) as opened:
         yield opened
 
 
@@ -73,9 +72,7 @@ class TestPostgresStore(StoreContract):
 
     def make(self, folder: Path) -> Store:
         """The store of this name."""
-        return self.stack.enter_context(
-            contextlib.closing(open_store(as_address(self.url(folder))))
-        )
+        return self.stack.enter_context(contextlib.closing(store_at(self.url(folder))))
 
 
 def psql(address: str, *statements: str) -> list[Any]:
@@ -122,7 +119,7 @@ def test_words_have_the_scores_that_sqlite_gives_them(store: Store, tmp_path: Pa
     ]
     texts += [f"number {n} of several" for n in range(9)]
     texts.append(" ".join(["Curie", *[f"word{n}" for n in range(500)], "radium and curie"]))
-    other = SQLiteStore(tmp_path)
+    other = store_at(tmp_path)
     terms = ["curie", "café", "radium", "镭*", "居里", "several"]
     found = []
     for one in (store, other):
@@ -152,7 +149,7 @@ def test_many_vectors_are_searched_by_an_index(url: Url, monkeypatch: pytest.Mon
     matrix = np.random.default_rng(1).normal(size=(600, 16)).astype(np.float32)
     matrix /= np.linalg.norm(matrix, axis=1, keepdims=True)
     rows = np.arange(1, 601)
-    with contextlib.closing(open_store(as_address(url("hnsw")))) as store:
+    with contextlib.closing(store_at(url("hnsw"))) as store:
         with store.transaction() as transaction:
             transaction.put_graph_rows("entity", [EntityRow(n, f"e{n}") for n in rows.tolist()])
             vectors = zip(rows.tolist(), matrix, strict=True)
@@ -184,7 +181,7 @@ def test_equal_rows_have_equal_neighbors_in_both_stores(url: Url, tmp_path: Path
         in_memory = url("equal")
         in_database = f"{url('equal in database')}&graph=database"
         for name in (in_memory, in_database, str(tmp_path)):
-            store = stores.enter_context(contextlib.closing(open_store(as_address(name))))
+            store = stores.enter_context(contextlib.closing(store_at(name)))
             with store.transaction() as transaction:
                 entities = [EntityRow(row, f"e{row}") for row in rows.tolist()]
                 transaction.put_graph_rows("entity", entities)
@@ -218,8 +215,7 @@ def test_vectors_are_in_memory_until_there_are_many(
 
     with contextlib.ExitStack() as stores:
         writer, reader = (
-            stores.enter_context(contextlib.closing(open_store(as_address(url("growing")))))
-            for _ in range(2)
+            stores.enter_context(contextlib.closing(store_at(url("growing")))) for _ in range(2)
         )
         for rows, is_in_memory in ((range(1, 11), True), (range(11, 31), False)):
             put(writer, rows)
@@ -238,7 +234,7 @@ def test_vectors_are_in_memory_until_there_are_many(
 
 def test_lost_connections_are_replaced(url: Url) -> None:
     """After a restart of the server, the first question is answered, not refused."""
-    with contextlib.closing(open_store(as_address(url("lost")))) as store:
+    with contextlib.closing(store_at(url("lost"))) as store:
         with contextlib.ExitStack() as entered:
             views = [entered.enter_context(store.view()) for _ in range(3)]
             connections = [view.dialect.connection.info.backend_pid for view in views]
@@ -249,7 +245,7 @@ def test_lost_connections_are_replaced(url: Url) -> None:
 
 def test_a_view_survives_a_statement_that_fails(url: Url) -> None:
     """The error says where; what was sent before it is answered, and the next view works."""
-    with contextlib.closing(open_store(as_address(url("failing")))) as store:
+    with contextlib.closing(store_at(url("failing"))) as store:
         with pytest.raises(StorageError, match="failing_table"), store.view() as view:
             settings = view.dialect.execute("SELECT name FROM settings")
             missing = view.dialect.execute("SELECT 1 FROM failing_table")
@@ -264,7 +260,7 @@ def test_a_view_survives_a_statement_that_fails(url: Url) -> None:
 
 def test_vectors_that_pgvector_cannot_index_are_refused(url: Url) -> None:
     """The error says how long they may be, before anything is stored."""
-    with contextlib.closing(open_store(as_address(url("long")))) as store:
+    with contextlib.closing(store_at(url("long"))) as store:
         with pytest.raises(ConfigError, match="4,000"), store.transaction() as transaction:
             transaction.put_cached_vectors({b"x": np.ones(4_001, np.float32)})
         with store.view() as view:
@@ -273,7 +269,7 @@ def test_vectors_that_pgvector_cannot_index_are_refused(url: Url) -> None:
 
 def test_check_finds_a_wrong_full_text(url: Url) -> None:
     """A posting that is gone is reported, and `rebuild_terms` brings it back."""
-    with contextlib.closing(open_store(as_address(url("check")))) as store:
+    with contextlib.closing(store_at(url("check"))) as store:
         with store.transaction() as transaction:
             put_sample(transaction, 1)
         assert store.check() == []
@@ -288,22 +284,22 @@ def test_what_is_no_index_is_refused(url: Url) -> None:
     """A missing index, one of another format, and another program's schema, each in its words."""
     missing = url("missing")
     with pytest.raises(StorageError, match="there is no index"):
-        open_store(as_address(missing), create=False)
+        store_at(missing, create=False)
     assert not has_index(as_address(missing))
     psql(missing, "CREATE SCHEMA IF NOT EXISTS " + missing.rpartition("=")[2])
     assert not has_index(as_address(missing))
-    open_store(as_address(missing)).close()
+    store_at(missing).close()
     psql(missing, "UPDATE settings SET value = '1' WHERE name = 'format'")
     with pytest.raises(VersionError, match=r"has the format 1, .* insert the documents again"):
-        open_store(as_address(missing))
+        store_at(missing)
     psql(missing, "DROP TABLE settings CASCADE")
     with pytest.raises(CorruptError, match="another program"):
-        open_store(as_address(missing))
+        store_at(missing)
 
 
 def test_who_may_only_read_can_ask_but_not_write(url: Url) -> None:
     """A role without the right to insert opens the index, and is told so when it writes."""
-    with contextlib.closing(open_store(as_address(url("reader")))) as store:
+    with contextlib.closing(store_at(url("reader"))) as store:
         with store.transaction() as transaction:
             put_sample(transaction, 1)
         expected = stored_content(store)
@@ -315,8 +311,8 @@ def test_who_may_only_read_can_ask_but_not_write(url: Url) -> None:
         f"GRANT USAGE ON SCHEMA {schema} TO visitor",
         f"GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO visitor",
     )
-    address = as_address(url("reader").replace("//postgres:", "//visitor:"))
-    with contextlib.closing(open_store(address)) as store:
+    address = url("reader").replace("//postgres:", "//visitor:")
+    with contextlib.closing(store_at(address)) as store:
         assert store.read_only and stored_content(store) == expected
         with pytest.raises(StorageError, match="can only be read"), store.transaction():
             pass
@@ -325,8 +321,8 @@ def test_who_may_only_read_can_ask_but_not_write(url: Url) -> None:
 
 def test_a_lock_that_was_lost_stops_its_writer(url: Url) -> None:
     """When the server ends the connection that holds the lock, nothing more is written under it."""
-    with contextlib.closing(open_store(as_address(url("lost")))) as store:
-        other = open_store(as_address(url("lost")))
+    with contextlib.closing(store_at(url("lost"))) as store:
+        other = store_at(url("lost"))
         with contextlib.closing(other), store.writer_lock(0):
             with pytest.raises(LockedError, match="process"), other.writer_lock(0):
                 pass
@@ -377,7 +373,7 @@ def test_the_password_is_never_shown(
         ["delete", "none"],
         ["query", "--json", "A?"],
     ):
-        result = CliRunner().invoke(main, [command[0], "-w", url("secret"), *command[1:]])
+        result = run(command[0], "-w", url("secret"), *command[1:])
         shown += [result.output, result.stderr]
     assert json.loads(result.stdout)["text"]
     assert PASSWORD not in "\n".join([*map(str, shown), caplog.text, *capsys.readouterr()])

@@ -8,8 +8,8 @@ from uuid import uuid4
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lightrag_jsonl.core.types import Record
 from tests.indexing.libraries import libraries
+from tests.kit import Record
 from tests.laws.moments import (
     check_filter,
     check_isolation,

@@ -8,10 +8,9 @@ import pytest
 
 from benchmarks.datasets import load
 from benchmarks.neighbours import ASKED, clauses, hnsw_recall, put_relations
-from lightrag_jsonl.core.address import as_address
 from lightrag_jsonl.rules.embedder import hash_vectors
-from lightrag_jsonl.storage.opening import open_store
 from lightrag_jsonl.storage.postgres import vectors as postgres_vectors
+from tests.kit import store_at
 
 LIMIT = 50_000  # in place of 100,000
 RELATIONS = (
@@ -33,7 +32,7 @@ def test_the_recall_of_relations_above_the_limit(
     questions = [question.text for name in ASKED for question in load(name).questions]
     vectors = hash_vectors(clauses(RELATIONS), SHIPPED_DIM)
     queries = hash_vectors(questions, SHIPPED_DIM)
-    with closing(open_store(as_address(url("recall")))) as store:
+    with closing(store_at(url("recall"))) as store:
         with store.transaction() as transaction:
             put_relations(transaction, vectors)
         assert hnsw_recall(store, vectors, queries) >= RECALL
