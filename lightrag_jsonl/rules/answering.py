@@ -196,22 +196,22 @@ def nearest_quotes(question: str, context: Context, language: Language) -> list[
     numbered part, and no passage has the part.
     """
     quotes = context_quotes(context)
-    if parts := numbered_parts(question):
-        inside, naming = quotes_of_parts(quotes, parts)
-        written_parts = " ".join([question[part.start : part.end] for part in parts])
-        own_terms = terms_with_characters(written_parts)
-        weights = _term_weights(question, context, [*inside, *naming])
-        other_weights = {term: weight for term, weight in weights.items() if term not in own_terms}
-        return [
-            quote
-            for group in (inside, naming)
-            for quote in sorted(group, key=lambda quote: -_score(quote, other_weights))
-        ]
-    names = names_in_question(question, language)
+    parts = numbered_parts(question)
+    inside, naming = quotes_of_parts(quotes, parts) if parts else (quotes, [])
+    quotes = [*inside, *naming]
+    names = names_in_question(_without_parts(question, parts), language)
     spellings_by_name = [_names_of_bearer(name, context) for name in names]
     if names and not any(map(partial(_is_held, quotes), spellings_by_name)):
         return []
     weights = _term_weights(question, context, quotes)
+    if parts:
+        written_parts = " ".join([question[part.start : part.end] for part in parts])
+        own_terms = terms_with_characters(written_parts)
+        other_weights = {term: weight for term, weight in weights.items() if term not in own_terms}
+        return sorted(
+            _of_asked_texts(quotes, other_weights),
+            key=lambda quote: (quote in naming, -_score(quote, other_weights)),
+        )
     own_names = spellings_by_name[0] if len(names) == 1 else []
     of_dates = are_of_dates(quotes, context, days_and_months(question))
     # Where all have the name or are of the date, its words tell nothing.
@@ -229,6 +229,17 @@ def nearest_quotes(question: str, context: Context, language: Language) -> list[
     ranked = [quote for count in sorted(groups, reverse=True) for quote in _by_score(groups[count])]
     passages = {quote.number for count, scored in groups.items() if count for quote, _ in scored}
     return _with_what_is_asked(ranked, passages, other_weights)
+
+
+def _of_asked_texts(quotes: Sequence[Quote], weights: Mapping[str, float]) -> list[Quote]:
+    """The quotes of the texts whose titles have most of a question's words: "section 12 of the lease"."""
+    weights_of_titles = [
+        sum([weights.get(term, 0.0) for term in sorted(terms_with_characters(quote.title))])
+        for quote in quotes
+    ]
+    greatest = max(weights_of_titles, default=0.0)
+    weighted_quotes = zip(quotes, weights_of_titles, strict=True)
+    return [quote for quote, weight in weighted_quotes if weight == greatest]
 
 
 def _tells_something(term: str) -> bool:

@@ -4,6 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import cache
+from itertools import chain
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -90,13 +91,18 @@ class Quote(Struct, frozen=True, kw_only=True):
         """The quote for readers, after the lead."""
         return led_line(self.lead, self.text) if self.lead else self.text
 
+    @property
+    def title(self) -> str:
+        """The title of the text."""
+        return self.setting.partition("\n")[0]
+
     def has_name(self, name: str) -> bool:
         """Whether the sentence holds a name, or stands below a heading or a title of mostly the
         name, unlike a chapter's title with many names.
         """
         folded_name = folded_text(name)
-        title = self.setting.partition("\n")[0]  # of all sentences, and so of none
-        led_text = self.text if self.lead == title else f"{self.lead}\n{self.text}"
+        # The title is one of all sentences, and so of none.
+        led_text = self.text if self.lead == self.title else f"{self.lead}\n{self.text}"
         if folded_name in folded_text(led_text):
             return True
         headings = self.setting.replace(HEADING_SEPARATOR, "\n").split("\n")
@@ -484,20 +490,24 @@ _BEGINNING = (
 def quotes_of_parts(
     quotes: Sequence[Quote], parts: Sequence[NumberedPart]
 ) -> tuple[list[Quote], list[Quote]]:
-    """The quotes inside the parts, and the quotes that only mention the parts; parts of several
-    units narrow each other down.
+    """The quotes inside the parts, and the quotes that only mention the parts; where parts of several units are
+    named, only quotes inside all of them.
 
-    A part goes on to the next number of the unit. Where no text has the unit, as in contracts, a
-    line that begins with the number is the part.
+    A part goes on to the next number of the unit. In a text whose parts do not begin with the unit, as in contracts,
+    a line or a heading that begins with the number is the part.
     """
-    places_in, places_on = _places_by_term(quotes)
-    chosen = set[int]()
-    for unit in dict.fromkeys(part.unit for part in parts):
+    places_in, places_on, titles_by_unit = _places_by_term(quotes)
+    units = dict.fromkeys(part.unit for part in parts)
+    places = places_in if len(units) > 1 else places_on
+    chosen = set(range(len(quotes)))
+    for unit in units:
         own = [part for part in parts if part.unit == unit]
-        inside = set[int]().union(*(places_on[part.term] for part in own))
-        if not inside and unit.isascii():
-            inside = set[int]().union(*(places_on[part.line_term] for part in own))
-        chosen = (chosen & inside) or inside or chosen
+        inside = set[int]().union(*(places[part.term] for part in own))
+        if unit.isascii():
+            on_lines = set[int]().union(*(places[part.line_term] for part in own))
+            titles = titles_by_unit[unit]
+            inside |= {place for place in on_lines if quotes[place].title not in titles}
+        chosen &= inside
     terms = {term for part in parts for term in (part.term, part.line_term)}
     standing = set[int]().union(*(places_in[term] for term in terms))
     return (
@@ -506,32 +516,38 @@ def quotes_of_parts(
     )
 
 
-def _places_by_term(quotes: Sequence[Quote]) -> tuple[Places, Places]:
+def _places_by_term(quotes: Sequence[Quote]) -> tuple[Places, Places, defaultdict[str, set[str]]]:
     """The indexes of the quotes inside each part, below the part's heading or from the part's first
-    sentence on; and of the quotes inside the part or with the part's name.
+    sentence on; and of the quotes inside the part or with the part's name; and for each unit the titles of the
+    texts whose parts begin with the unit.
     """
     places_in: Places = defaultdict(set)
     places_on: Places = defaultdict(set)
+    titles_by_unit: defaultdict[str, set[str]] = defaultdict(set)
     open_terms: dict[str, str] = {}  # by unit
     for place, quote in enumerate(quotes):
         before = quotes[max(place - 1, 0)]
         if (before.chunk_id, before.setting) != (quote.chunk_id, quote.setting):
             open_terms = {}
-        named = [*numbered_parts(quote.text), *numbered_lines(quote.text)]
-        lead = [*numbered_parts(quote.lead), *numbered_lines(quote.lead)]
+        named = _parts_and_lines(quote.text)
+        lead = _parts_and_lines(quote.lead)
         for part in [*lead, *named]:
             if part.start <= _BEGINNING:
                 open_terms[part.unit] = part.term
+                titles_by_unit[part.unit].add(quote.title)
         headings = quote.setting.replace(HEADING_SEPARATOR, "\n").split("\n")
-        above = [
-            part
-            for heading in headings
-            for part in numbered_parts(heading)
-            if part.start <= _BEGINNING and part.unit not in open_terms
-        ]
-        terms_in = {*open_terms.values(), *(part.term for part in above)}
+        terms_in = {*open_terms.values()}
+        for part in chain.from_iterable(map(_parts_and_lines, headings)):
+            if part.start <= _BEGINNING:
+                titles_by_unit[part.unit].add(quote.title)
+                if part.unit not in open_terms:
+                    terms_in.add(part.term)
         for term in terms_in:
             places_in[term].add(place)
         for term in [*terms_in, *(part.term for part in [*lead, *named])]:
             places_on[term].add(place)
-    return places_in, places_on
+    return places_in, places_on, titles_by_unit
+
+
+def _parts_and_lines(text: str) -> list[NumberedPart]:
+    return [*numbered_parts(text), *numbered_lines(text)]
