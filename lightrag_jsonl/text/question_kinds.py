@@ -13,7 +13,7 @@ from lightrag_jsonl.text.patterns import pattern_of
 from lightrag_jsonl.text.strings import words
 from lightrag_jsonl.text.terms import FUNCTION_WORDS, GRAMMAR_WORDS, search_terms, stem
 
-YEAR = pattern_of(r"(?<![\d.,．，])(?:1\d{3}|20\d{2})(?![.,．]?\d)")  # in any text
+YEAR = pattern_of(r"(?<![\d.,．，])(?:[1１]\d{3}|[2２][0０]\d{2})(?![.,．]?\d)")  # in any text
 
 
 def content_words(question: str) -> list[str]:
