@@ -121,6 +121,16 @@ FALSE = [
 ]
 
 
+def test_reasons_are_in_the_language_of_the_index() -> None:
+    """Also for a claim without a Chinese character, beside the other words of a Chinese index."""
+    passage = JudgedPassage("Tern号于１８９８年下水🚢。")
+    judgements = [judge_claim("Tern 1899", [passage], language=name) for name in ("en", "zh")]
+    assert [judgement.reason for judgement in judgements] == [
+        "the passage says “１８９８年”, not “1899”",
+        "原文写的是“１８９８年”，不是“1899”",
+    ]
+
+
 @pytest.mark.parametrize(("claim", "passage"), TRUE)
 def test_the_same_fact_in_another_form_is_not_marked(claim: str, passage: JudgedPassage) -> None:
     """Other digits, units, dates, hours, shares, initials, acronyms and list numbers, names in Latin letters
