@@ -423,8 +423,8 @@ _REASON_WORDS: Mapping[Language, Mapping[str, str]] = {
     "zh": {
         "joint": "；",
         "says": "原文写的是“{}”，不是“{}”",
-        "lacks": "原文中没有：{}",
-        "quotation": "原文中没有这样的原话：“{}”",
+        "lacks": "原文中没有“{}”",
+        "quotation": "原文中没有“{}”这句原话",
         "name": "原文没有提到{}",
         "elsewhere": "提到{}的段落与这句话没有其他相同的词语",
         "affirms": "原文的说法中没有“{}”",
