@@ -114,6 +114,9 @@ class FixedWords(Struct, frozen=True, kw_only=True):
     names_mentioned_most: str
     unread: str
     unread_whole: str
+    unread_slow: str
+    unread_locked: str
+    unread_limit: str
     no_words: str
     nothing_found: str
     nothing_with: str
@@ -171,6 +174,9 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         names_mentioned_most="Names mentioned most: ",
         unread="(!) Not all passages found could be read for this question: {}",
         unread_whole="none are for a question about the whole, and a model has read {} of all {}.",
+        unread_slow="the model had not read them after {:g} seconds; answers that had come until then are kept",
+        unread_locked="another insert or another question was writing to the index for {:g} seconds",
+        unread_limit="{}",
         no_words="The model gave no answer in words.",
         nothing_found="No sentence with these words was found in the sources.",
         nothing_with="No sentence with “{}” was found in the sources.",
@@ -226,6 +232,9 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         names_mentioned_most="提到最多的名称：",
         unread="(!) 检索到的段落未能全部阅读：{}",
         unread_whole="针对整体的提问不会触发阅读，全部 {1} 个段落中，模型已读 {0} 个。",
+        unread_slow="模型在 {:g} 秒内没有读完，此前的结果已保留",
+        unread_locked="{:g} 秒内一直有其他插入或提问正在写入索引",
+        unread_limit="已达到提问时阅读的用量上限，此前的结果已保留",
         no_words="模型没有给出文字回答。",
         nothing_found="资料中没有找到含有这些词的句子。",
         nothing_with="资料中没有找到含有“{}”的句子。",
