@@ -175,6 +175,17 @@ def test_links_lead_somewhere(page: Path) -> None:
     assert [one for one in targets if "://" not in one and not (page.parent / one).exists()] == []
 
 
+def test_chinese_has_one_word_for_a_thing() -> None:
+    """The documentation, the page, the traces and the prompts say token, 追溯记录 and 社区, and nothing else for these."""
+    package = CHECKOUT / "lightrag_jsonl"
+    files = ("server/page/strings.js", "tracing/page.html.jinja", "core/languages.py")
+    prompts = (CHECKOUT / "prompts_zh").glob("*.md")
+    paths = [*PAGES, *[package / file for file in files], *prompts]
+    texts = [path.read_text(encoding="utf-8") for path in paths]
+    for word in ("词元", "跟踪记录", "群组"):
+        assert not any(word in text for text in texts), word
+
+
 @pytest.mark.parametrize("name", ["README.md", "README.zh.md"])
 def test_readmes_stay_short(name: str) -> None:
     """A README is a first screen: at most 150 lines."""

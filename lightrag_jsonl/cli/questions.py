@@ -3,7 +3,7 @@
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Final
@@ -33,6 +33,7 @@ from lightrag_jsonl.cli.output import (
     wrapped,
 )
 from lightrag_jsonl.core.answers import answer_lines, with_invented_marked
+from lightrag_jsonl.core.languages import Language, known_language
 from lightrag_jsonl.core.types import Json, ModelTask
 from lightrag_jsonl.indexing.loading import path_id
 from lightrag_jsonl.storage.status import reads_when_asked
@@ -54,6 +55,23 @@ PLAIN_VALUE: Final = re.compile(r"-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,17})?|true|fa
 TEXT_FIELDS: Final = frozenset({"id", "title", "source", "date"})
 SOURCE_INDENT: Final = "    "  # of the further lines of a source
 QUESTION_TASKS: Final[tuple[ModelTask, ...]] = ("keywords", "select", "answer")
+NOTES: Final[Mapping[Language, Mapping[str, str]]] = {  # below an answer
+    "en": {
+        "incomplete": "note: the answer is incomplete: the model reached its token limit, or a content filter or "
+        "an error of its server cut it off",
+        "invented": "note: {} in the answer: no such source was sent to the model",
+        "read": "read for this question: {chunks}, {tokens:,} tokens",
+        "unread": "note: not all chunks found could be read: {}",
+        "none_selected": "note: the model selected none of the relations; only directly matched passages were used",
+    },
+    "zh": {
+        "incomplete": "注意：回答不完整，模型达到了 token 上限，或被内容过滤器、服务器错误截断",
+        "invented": "注意：回答中的 {} 没有对应的来源，并未提供给模型",
+        "read": "为此问题阅读了 {number:,} 个段落，用去 {tokens:,} 个 token",
+        "unread": "注意：检索到的段落未能全部阅读：{}",
+        "none_selected": "注意：模型没有选择任何关系，只使用了直接检索到的段落",
+    },
+}
 QUERY_FIELDS: Final = tuple(field.name for field in fields(QueryParam))
 
 
@@ -211,24 +229,23 @@ def _reading_printer() -> Callable[[events.Event], None]:
 
 def _answer_notes(rag: LightRAG, context: Context, answer: Answer | None = None) -> Iterator[str]:
     """Hidden faults of an answer or a context, and what it cost."""
+    notes = NOTES[known_language(context.language)]
     if answer is not None and answer.truncated:
-        yield (
-            "note: the answer is incomplete: the model reached its token limit, or a content filter "
-            "or an error of its server cut it off"
-        )
+        yield notes["incomplete"]
     if answer is not None and answer.invented:
         numbers = ", ".join(f"[{number}]" for number in answer.invented)
-        yield f"note: {numbers} in the answer: no such source was sent to the model"
+        yield notes["invented"].format(numbers)
     reading = context.reading
     if reading.chunk_ids:
         tokens = reading.usage.input_tokens + reading.usage.output_tokens
-        yield f"read for this question: {counted(len(reading.chunk_ids), 'chunks')}, {tokens:,} tokens"
+        number = len(reading.chunk_ids)
+        yield notes["read"].format(number=number, chunks=counted(number, "chunks"), tokens=tokens)
     if answer is None and reading.problem:
-        yield f"note: not all chunks found could be read: {reading.problem}"
+        yield notes["unread"].format(reading.problem)
     if answer is not None and answer.usage.calls:
         yield f"used: {priced_words(rag, answer.usage, QUESTION_TASKS)}"
     if context.none_selected:
-        yield "note: the model selected none of the relations; only directly matched passages were used"
+        yield notes["none_selected"]
 
 
 def _context_tables(context: Context, nothing: str) -> str:

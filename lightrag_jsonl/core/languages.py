@@ -117,6 +117,9 @@ class FixedWords(Struct, frozen=True, kw_only=True):
     names_mentioned_most: str
     unread: str
     unread_whole: str
+    unread_slow: str
+    unread_locked: str
+    unread_limit: str
     no_words: str
     over_budget: str
     nothing_found: str
@@ -180,6 +183,9 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         names_mentioned_most="Names mentioned most: ",
         unread="(!) Not all passages found could be read for this question: {}",
         unread_whole="none are for a question about the whole, and a model has read {} of all {}.",
+        unread_slow="the model had not read them after {:g} seconds; answers that had come until then are kept",
+        unread_locked="another insert or another question was writing to the index for {:g} seconds",
+        unread_limit="{}",
         no_words="The model gave no answer in words.",
         over_budget="Nothing of what was found fits into {} tokens.",
         nothing_found="No sentence with these words was found in the sources.",
@@ -205,7 +211,7 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         listing_of_documents="全部文档，共 {} 篇",
         listing_of_some_documents="文档（{}），共 {} 篇",
         listing_unread="；另有 {} 个段落没有记录，可能有遗漏",
-        lists_need_records="以上未必是全部：完整列表和数目需要由模型（或 `insert_records`）提供的记录，而本图谱仅由规则抽取。",
+        lists_need_records="以上未必是全部：本图谱仅由规则抽取，要得到完整的列表和数目，需要由模型抽取（或用 `insert_records` 提供）的记录。",
         listed_documents="文档",
         listed_type="类型：{}",
         listed_relations="{1}的关系：{0}",
@@ -232,16 +238,19 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         unsupported="核查器认为原文没有这样说",
         nearest="最接近的原文：{}",
         nearest_number="(≈{})",
-        cites_nothing="(!) 这个回答没有引用任何来源。",
+        cites_nothing="(!) 本回答没有引用任何来源。",
         selected="以上句子选自资料原文，并非由模型撰写。",
         nearest_sentences="资料中与问题最接近的句子：",
-        nearest_by_meaning="没有句子含有问题中的词；以下句子在语义上最接近：",
+        nearest_by_meaning="没有句子包含问题中的词语，以下是语义最接近的句子：",
         beginnings="检索到的段落开头如下：",
         parts="各部分：",
         names_mentioned_most="提到最多的名称：",
-        unread="（!）检索到的段落未能全部读取：{}",
-        unread_whole="关于整体的问题不触发阅读，模型已读全部 {1} 个段落中的 {0} 个。",
-        no_words="模型没有写出答案。",
+        unread="(!) 检索到的段落未能全部阅读：{}",
+        unread_whole="针对整体的提问不会触发阅读，全部 {1} 个段落中，模型已读 {0} 个。",
+        unread_slow="模型在 {:g} 秒内没有读完，此前的结果已保留",
+        unread_locked="{:g} 秒内一直有其他插入或提问正在写入索引",
+        unread_limit="已达到提问时阅读的用量上限，此前的结果已保留",
+        no_words="模型没有给出文字回答。",
         over_budget="检索到的内容都放不进 {} 个 token 的预算。",
         nothing_found="资料中没有找到含有这些词的句子。",
         nothing_with="资料中没有找到含有“{}”的句子。",
@@ -250,9 +259,9 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         conflicts="矛盾之处",
         conflict="关于“{}”，各来源说法不一：{} / {}",
         as_of="截至 {} 的情况：据图谱所知，当时不成立的内容已略去。",
-        as_of_documents="截至 {} 的情况：日期更晚的文档不计；没有模型提供的记录，无从得知哪些内容当时已经失效。",
+        as_of_documents="截至 {} 的情况：日期更晚的文档不计入；没有模型抽取的记录，无法判断哪些内容当时已经失效。",
         undated_sources="检索到的来源共 {1} 份，其中 {0} 份没有日期，可能晚于该时点。",
-        words_not_quoted="以上句子都没有出现问题中的这些词：{}。",
+        words_not_quoted="以上句子中均未出现问题里的这些词：{}。",
         since="{} 起",
         until="至 {} 止",
         period="{} 至 {}",

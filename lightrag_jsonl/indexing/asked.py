@@ -16,6 +16,7 @@ import msgspec
 
 from lightrag_jsonl.core.answers import Reading
 from lightrag_jsonl.core.errors import BudgetError, LightRAGError, LLMError
+from lightrag_jsonl.core.languages import FixedWords
 from lightrag_jsonl.core.options import IndexOptions
 from lightrag_jsonl.core.protocols import Extractor
 from lightrag_jsonl.core.types import Extraction
@@ -35,11 +36,7 @@ from lightrag_jsonl.storage.status import QUESTIONS_READ
 from lightrag_jsonl.storage.store import read
 from lightrag_jsonl.storage.views import StoreView
 
-TOO_SLOW = (
-    "the model had not read them after {:g} seconds; answers that had come until then are kept"
-)
 IN_PROCESS = 1.0  # seconds more than for another process, to wait for this one
-LOCKED = "another insert or another question was writing to the index for {:g} seconds"
 
 TellProgress = Callable[[int, int], Awaitable[None]]
 
@@ -51,7 +48,10 @@ class QuestionReader:
     model could not read is not tried again here for another question.
     """
 
-    def __init__(self, writer: IndexWriter, extractor: Extractor, options: IndexOptions) -> None:
+    def __init__(
+        self, writer: IndexWriter, extractor: Extractor, options: IndexOptions, words: FixedWords
+    ) -> None:
+        self._words = words
         self._writer = writer
         self._extractor = extractor
         self._options = options
@@ -84,7 +84,9 @@ class QuestionReader:
         limits = self._options.limits
         most_seconds = self._options.lock_timeout + IN_PROCESS
         tokens_left = limits.read_tokens - earlier.usage.input_tokens - earlier.usage.output_tokens
-        budget = _QuestionBudget(self._options, max_tokens=max(tokens_left, 0), parent=meter)
+        budget = _QuestionBudget(
+            self._options, max_tokens=max(tokens_left, 0), parent=meter, words=self._words
+        )
         try:
             async with AsyncExitStack() as stack:
                 async with asyncio.timeout(most_seconds):
@@ -93,7 +95,7 @@ class QuestionReader:
                     unread, budget, tell, is_counted=not earlier.chunk_ids
                 )
         except TimeoutError:
-            reading = Reading(problem=LOCKED.format(most_seconds))
+            reading = Reading(problem=self._words.unread_locked.format(most_seconds))
         except LightRAGError as error:
             reading = Reading(problem=str(error))
         return replace(reading, usage=budget.spent)
@@ -202,21 +204,24 @@ class _QuestionBudget(Budget):
     as after a failed call, and keeps the answers before.
     """
 
-    def __init__(self, options: IndexOptions, *, max_tokens: int, parent: UsageMeter) -> None:
+    def __init__(
+        self, options: IndexOptions, *, max_tokens: int, parent: UsageMeter, words: FixedWords
+    ) -> None:
         super().__init__(options, max_tokens=max_tokens, parent=parent)
+        self._words = words
         self._seconds = options.limits.read_seconds
         self.ends_at: float = asyncio.get_running_loop().time() + self._seconds
 
     def look_at_the_clock(self) -> None:
         """Make no further call if the time is over."""
         if asyncio.get_running_loop().time() >= self.ends_at:
-            self.exhaust(BudgetError(TOO_SLOW.format(self._seconds)))
+            self.exhaust(BudgetError(self._words.unread_slow.format(self._seconds)))
 
     def check(self) -> None:
         try:
             super().check()
         except BudgetError as error:
-            self.exhaust(error)
+            self.exhaust(BudgetError(self._words.unread_limit.format(error)))
             raise LLMError(str(error)) from error
 
 

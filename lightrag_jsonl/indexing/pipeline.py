@@ -9,6 +9,7 @@ from operator import methodcaller
 from lightrag_jsonl.core.aio import in_thread
 from lightrag_jsonl.core.errors import ConfigError, NotFoundError
 from lightrag_jsonl.core.index_reports import DeleteReport, InsertReport
+from lightrag_jsonl.core.languages import FIXED_WORDS, known_language
 from lightrag_jsonl.core.options import IndexOptions
 from lightrag_jsonl.core.protocols import Embedder, Extractor, Tokenizer
 from lightrag_jsonl.core.types import Chunk, Failure
@@ -84,7 +85,8 @@ class IndexPipeline:
             settings=settings,
             lock_timeout=options.lock_timeout,
         )
-        self.for_questions = QuestionReader(self.writer, extractor, options)
+        words = FIXED_WORDS[known_language(language)]
+        self.for_questions = QuestionReader(self.writer, extractor, options, words)
 
     # ── documents ───────────────────────────────────────────────────────────────
 

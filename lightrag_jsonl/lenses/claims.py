@@ -288,7 +288,7 @@ class ClaimReader:
             return
         if not _VALUE_NUMBER.search(mention.description):
             return
-        numbers = _VALUE_NUMBER.findall(without_times(mention.description))
+        numbers = _VALUE_NUMBER.findall(nfkc_casefold(without_times(mention.description)))
         kind = sentence_kind(mention.description, (mention.name,))
         if kind and numbers:
             value = " ".join(numbers)

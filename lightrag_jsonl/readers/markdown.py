@@ -1,5 +1,6 @@
 """Reads Markdown, and writes tables and characters as in Markdown."""
 
+import html
 import json
 import math
 import re
@@ -10,6 +11,7 @@ from datetime import date, datetime, time
 from lightrag_jsonl.core.types import Document, Json
 from lightrag_jsonl.readers.limits import FileMeter
 from lightrag_jsonl.readers.titles import heading_title
+from lightrag_jsonl.text.markup import TAG
 from lightrag_jsonl.text.names import LINKED_NAMES
 from lightrag_jsonl.text.patterns import pattern_of
 from lightrag_jsonl.text.strings import single_spaced
@@ -59,6 +61,14 @@ _CALLOUT = pattern_of(
 )
 _BLOCK_ID = pattern_of(r"(?<![ \t])[ \t]+\^(?:[A-Za-z][\w-]*|[0-9a-z]{6})[ \t]*$", re.MULTILINE)
 _BLANK_RUN = pattern_of(r"\n[ \t]*\n(?:[ \t]*\n)+")
+# Characters as Markdown takes them from HTML; a tag written with them is no tag, but words about it.
+_ENTITY = pattern_of(
+    r"(?P<tags>(?:&lt;/?[A-Za-z][^&<>`\n]{0,80}(?:&gt;|>))+)"
+    r"|&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});"
+)
+_TAG = pattern_of(TAG, re.IGNORECASE)
+_STRUCTURAL = frozenset("\\`*_#|[]")  # what is written as an entity is no mark of Markdown
+_LONGEST_CHARACTER = 2  # code points of one entity
 _NUMERIC = pattern_of(r"[0-9+\-−=()n\s]+")
 
 
@@ -66,7 +76,8 @@ def read_markdown(data: bytes, meter: FileMeter) -> Document:
     """A text of Markdown; the front matter gives title, date and metadata, or a heading the title.
 
     Underlined headings are marked with "#", comments and images without an address are left out.
-    Links between notes become the words shown by Obsidian; the metadata keep these words as names.
+    Entities of HTML become their characters. Links between notes become the words shown by Obsidian; the metadata
+    keep these words as names.
     The chunking finds the headings.
     """
     text = meter.decode(data).replace("\r\n", "\n")
@@ -77,7 +88,7 @@ def read_markdown(data: bytes, meter: FileMeter) -> Document:
     outside_code(body, lambda text: _with_linked_names(text, names))
     plain_text = outside_code(f"\n\n{body}", _plain).removeprefix("\n\n")
     if names:
-        fields[LINKED_NAMES] = list(names)
+        fields[LINKED_NAMES] = [plain_entities(name) for name in names]
     return Document(
         plain_text,
         title=heading_title(plain_text) if title is None else str(title),
@@ -101,6 +112,23 @@ def outside_code(text: str, change: Callable[[str], str]) -> str:
 def plain_scripts(text: str) -> str:
     """The text without tags for raised and lowered characters: "10⁶", "H₂O", "1st"."""
     return _SCRIPT.sub(_script, text)
+
+
+def plain_entities(text: str) -> str:
+    """The text with characters for entities of HTML, such as &nbsp;: "A & B"; a tag becomes code, or else it would be
+    one, and what would be a mark of Markdown stays.
+    """
+    return _ENTITY.sub(_character, text) if "&" in text else text
+
+
+def _character(match: re.Match[str]) -> str:
+    if match["tags"]:
+        tags = html.unescape(match["tags"])
+        return f"`{tags}`" if _TAG.search(tags) else tags
+    character = html.unescape(match[0])
+    if len(character) > _LONGEST_CHARACTER or character in _STRUCTURAL:
+        return match[0]
+    return " " if character in ("\n", "\r", "\t") else character
 
 
 def without_blank_runs(text: str) -> str:
@@ -145,7 +173,7 @@ def _plain(text: str) -> str:
     text = _EMPTY_IMAGE.sub(lambda match: match[1] or "", text)
     text = _EMPTY_REFERENCE.sub("", text)
     text = _UNDERLINED.sub(_underlined_heading, text)
-    return plain_scripts(text)
+    return plain_entities(plain_scripts(text))
 
 
 def _without_comments(text: str) -> str:

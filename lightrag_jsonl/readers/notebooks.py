@@ -7,7 +7,7 @@ from typing import Any
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.limits import FileMeter
-from lightrag_jsonl.readers.markdown import outside_code, plain_scripts
+from lightrag_jsonl.readers.markdown import outside_code, plain_entities, plain_scripts
 from lightrag_jsonl.readers.titles import heading_title
 from lightrag_jsonl.text.patterns import pattern_of
 
@@ -95,7 +95,7 @@ def _cell_blocks(cell: Mapping[str, Any], language: str) -> Iterator[str]:
 
 
 def _plain_markdown(text: str) -> str:
-    return plain_scripts(_ATTACHED_IMAGE.sub(r"\1", text))
+    return plain_entities(plain_scripts(_ATTACHED_IMAGE.sub(r"\1", text)))
 
 
 def _output_text(output: Mapping[str, Any]) -> str:

@@ -135,7 +135,7 @@ def select_answer(question: str, context: Context, language: Language) -> Quoted
     quotes = defining_first(question, nearest_quotes(question, context, language))
     if quotes := quotes[: limit or NEAREST_SENTENCES]:
         notes = [*_missing_words_note(question, context, quotes, language), *notes]
-        if asks_for_list(question) and not context.has_records:
+        if asks_for_list(question, amounts=False) and not context.has_records:
             notes.append(words.lists_need_records)
         return _quoted(quotes, words.nearest_sentences, notes, context)
     if asks_about_everything(question) and (quotes := _beginnings(context)):

@@ -59,6 +59,7 @@ _TYPES_BY_TAG = {
 }
 _DOT = "·"  # between the parts of foreign names
 _PICTURES = "\u2190-\u2bff\ufe0f\U0001f000-\U0001faff"  # arrows, signs, emoji
+_NUMBER_OF_RULER = pattern_of("[一二三四五六七八九十百]{1,4}世|[一二三四五六七八九十百]{2,4}")
 _NAME = pattern_of(rf"\w[^{_PICTURES}]*[\w)）》」』”’!！?？]")  # in a tagged word
 
 
@@ -69,7 +70,8 @@ def chinese_names(
     but a clause only if the text repeats it.
     """
     if tagger == "lac":
-        tagged = _tagged_names(_with_whole_names(tagged_words(text, spans)))
+        words = _with_numbers_of_rulers(tagged_words(text, spans))
+        tagged = _tagged_names(_with_whole_names(words))
     else:
         tagged = _segmented_names(_with_whole_names(segmented(text)))
     titles = title_phrases(text, spans) if has_title else ()
@@ -189,6 +191,25 @@ def _with_whole_names(words: Iterable[SegmentedWord]) -> list[SegmentedWord]:
                 word = SegmentedWord(first.start, word.end, name, "nr", in_dictionary=False)
         joined.append(word)
     return joined
+
+
+def _with_numbers_of_rulers(words: Iterable[SegmentedWord]) -> Iterator[SegmentedWord]:
+    """The words, with 拿破仑 and 三世 joined. Whether 十八 right behind a name, as in 路易十八, is a part of it is not
+    known: the two are one word, and no name.
+    """
+    before: SegmentedWord | None = None
+    for word in words:
+        is_number = _NUMBER_OF_RULER.fullmatch(word.text) is not None
+        if before is not None and before.tag and is_number and before.end == word.start:
+            tag = "nr" if word.text.endswith("世") else ""
+            name = before.text + word.text
+            before = SegmentedWord(before.start, word.end, name, tag, in_dictionary=False)
+            continue
+        if before is not None:
+            yield before
+        before = word
+    if before is not None:
+        yield before
 
 
 def _is_person(word: SegmentedWord) -> bool:

@@ -59,7 +59,17 @@ MONTHS = (
 MONTH_BEGINNINGS = [month[:3].casefold() for month in MONTHS]
 _MONTH_NAMES = frozenset([*map(str.casefold, MONTHS), *MONTH_BEGINNINGS, "sept"])
 CHINESE_DIGITS = "〇一二三四五六七八九"
-_ASCII_DIGITS = {ord("０") + digit: str(digit) for digit in range(10)} | {ord("零"): "〇"}
+_FULL_WIDTH_DIGIT = "[０-９]"
+_ASCII_FORMS = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}  # of all full-width marks
+_ASCII_LETTERS = {
+    code: plain
+    for code, plain in _ASCII_FORMS.items()
+    if chr(plain).isalnum() or chr(plain) in "%$"
+} | {ord("零"): ord("〇"), ord("￥"): ord("¥")}
+_SIGN_IN_NUMBER = pattern_of(  # of ３，０００, which is also the comma of a sentence, ３．５ and １９９８－０６
+    rf"(?<!{_FULL_WIDTH_DIGIT}){_FULL_WIDTH_DIGIT}{{1,3}}(?:，{_FULL_WIDTH_DIGIT}{{3}})+(?!{_FULL_WIDTH_DIGIT})"
+    rf"|(?<={_FULL_WIDTH_DIGIT})[．－／：](?={_FULL_WIDTH_DIGIT})"
+)
 _ORDINAL_ENDING = r"(?:st|nd|rd|th)?"
 _WEEKDAY = r"(?:(?:mon|tues?|wed|thu|thurs|fri|sat|sun)[a-z]{0,6}\.?,?\s+)?"
 _TIME_OF_DAY = r"(?:,?\s+(?:at\s+)?\d{1,2}:.*)?"
@@ -118,10 +128,13 @@ def _with_year_last(match: re.Match[str]) -> str:
 
 
 def half_width(text: str) -> str:
-    """A text with simplified characters and ASCII digits; characters keep their places."""
+    """A text with simplified characters, and ASCII letters and digits, also the signs inside of numbers; characters
+    keep their places.
+    """
     if text.isascii():
         return text
-    return (simplified(text) if has_cjk(text) else text).translate(_ASCII_DIGITS)
+    plain = _SIGN_IN_NUMBER.sub(lambda match: match[0].translate(_ASCII_FORMS), text)
+    return (simplified(plain) if has_cjk(plain) else plain).translate(_ASCII_LETTERS)
 
 
 def written_date(year: str, month: str = "", day: str = "") -> str:

@@ -13,7 +13,7 @@ from lightrag_jsonl.text.patterns import pattern_of
 from lightrag_jsonl.text.strings import words
 from lightrag_jsonl.text.terms import FUNCTION_WORDS, GRAMMAR_WORDS, search_terms, stem
 
-YEAR = pattern_of(r"(?<![\d.,．，])(?:1\d{3}|20\d{2})(?![.,．]?\d)")  # in any text
+YEAR = pattern_of(r"(?<![\d.,．，])(?:[1１]\d{3}|[2２][0０]\d{2})(?![.,．]?\d)")  # in any text
 
 
 def content_words(question: str) -> list[str]:
@@ -229,18 +229,24 @@ _CJK_RUN = pattern_of(f"[{CJK}]+")
 # ── lists and numbers ─────────────────────────────────────────────────────────
 
 _PLURAL = r"(?:\w{2,}(?<![aisu])s|people|men|women|children)"
-_ENGLISH_LIST = pattern_of(
-    r"\bhow many\b(?! (?:times|years|days|hours|minutes|months|weeks|miles|people know)\b)"
+_MEASURE_WORDS = "个位名家种本篇项部份条座门支款起"
+_UNITS_AFTER_A_MEASURE_WORD = (
+    "个(?:多?月|小时|钟头|星期|礼拜|季度|世纪|工作日|百分点)|人(?:口|次|民币|均)"
+)
+_ASKS_FOR_LIST = pattern_of(  # an `amount` may be of things (ships) or of a measure (miles): the form does not tell
+    r"\bhow many (?:people(?! know\b)|men|women|children|of|different)\b"
+    r"|\bhow many\b(?! times\b)[^.?!]{1,60}\b(?:are|were|is|was) (?:listed|mentioned|named)\b"
+    r"|(?P<amount>\bhow many\b(?! (?:times|years|days|hours|minutes|months|weeks|miles|people know)\b)"
+    rf"|有多少(?![{_MEASURE_WORDS}人])|有多少(?={_UNITS_AFTER_A_MEASURE_WORD}))"
     r"|\b(?:list|enumerate)\b|\b(?:name|show|give me|tell me) (?:me )?(?:all|every|each)\b"
     rf"|\b(?:which|what) (?:(?!(?:of|is|was|does|did|do|are)\b)[\w-]+ ){{0,4}}{_PLURAL}(?: of(?: [\w-]+){{1,4}})?"
     r" (?:are|exist|do|did|have|were)\b"
     rf"|\bwhich (?:other )?(?!(?:is|was|does|this)\b){_PLURAL}\b"
     r"|\bwhat are (?:all )?the\b|\b(?:complete|full) list\b"
     r"|\b(?:who|what|which \w+) (?:all )?(?:is|are|was|were) (?:all )?(?:related|connected|linked) (?:to|with)\b"
-)
-_MEASURE_WORDS = "个位名家种本篇项部份条座门支款起次"
-_CHINESE_LIST = pattern_of(
-    f"哪些|哪几[{_MEASURE_WORDS}]|多少[{_MEASURE_WORDS}人]|有多少|几[{_MEASURE_WORDS}]|列出|列举|清单|名单"
+    rf"|哪些|哪几[{_MEASURE_WORDS}]|列出|列举|(?:清单|名单)(?=[\s。？?！!]*$)"
+    rf"|(?:多少|(?<![第十好这那前后每])几)(?!{_UNITS_AFTER_A_MEASURE_WORD})[{_MEASURE_WORDS}]"
+    rf"|多少(?!{_UNITS_AFTER_A_MEASURE_WORD})人"
     r"|谁[与和跟同]?.{1,40}(?:有关|相关|有[^。？?]{0,8}关系)"
 )
 _CHINESE_FILLERS = pattern_of(
@@ -265,10 +271,10 @@ _FILLERS = GRAMMAR_WORDS | words(
 _AGENT_ENDING = pattern_of(r"(?<=[a-z]{3})(?:ers?|ors?|ees?)$")  # founders found, employees employ
 
 
-def asks_for_list(question: str) -> bool:
-    """Whether the shape of a question asks for all of something, or for how many there are."""
-    text = folded_text(question)
-    return bool(_ENGLISH_LIST.search(text) or (has_cjk(text) and _CHINESE_LIST.search(text)))
+def asks_for_list(question: str, *, amounts: bool = True) -> bool:
+    """Whether a question asks for all of something, or how many there are; without `amounts` not how many acres."""
+    matches = _ASKS_FOR_LIST.finditer(folded_text(question))
+    return any(amounts or match["amount"] is None for match in matches)
 
 
 def listed_words(text: str) -> list[str]:

@@ -13,6 +13,7 @@ from lightrag_jsonl.core.answers import (
     UncitedClaim,
 )
 from lightrag_jsonl.core.headings import Outline, find_headings
+from lightrag_jsonl.core.languages import known_language
 from lightrag_jsonl.core.types import Chunk, Kind
 from lightrag_jsonl.storage.status import with_documents
 from lightrag_jsonl.storage.views import StoreView
@@ -174,7 +175,8 @@ class _Resolver:
             JudgedPassage(chunk.text, beside_passage(chunk, self._context)) for chunk in chunks
         ]
         claim = CITATION_MARKER.sub(lambda marker: " " * len(marker[0]), self._text[start:end])
-        return judge_claim(claim, passages, known_words=self._known_words)
+        language = known_language(self._context.language)
+        return judge_claim(claim, passages, known_words=self._known_words, language=language)
 
     def _chunks_of(self, number: int) -> list[Chunk]:
         item = self._items[number]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from lightrag_jsonl.text.cjk import CJK, has_cjk
 from lightrag_jsonl.text.dates import ENGLISH_MONTHS, MONTH_BEGINNINGS, MONTHS, half_width
@@ -230,7 +230,8 @@ _DAY_WORDS = rf"(?:(?:twenty|thirty)[\s-])?(?:{_ORDINAL_WORD})"
 _DATES = tuple(
     pattern_of(pattern, re.IGNORECASE)
     for pattern in (
-        r"(?<![\d.-])(?P<year>\d{4})[-/.](?P<month>\d{1,2})(?:[-/.](?P<day>\d{1,2}))?(?!\d|[.-]\d)",
+        r"(?<![\d.-])(?P<year>\d{4})[-/.](?P<month>\d{1,2})(?:[-/.](?P<day>\d{1,2}))?"
+        rf"(?!\d|[.-]\d| ?(?:{_UNIT_PATTERN})(?![A-Za-z]))",  # 1250.5 m is no date
         rf"\b(?P<month>{ENGLISH_MONTHS})\s+(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?:\s?[-–]\s?\d{{1,2}})?(?:,?\s+(?P<year>\d{{4}}))?(?!\d)",
         rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?(?P<month>{ENGLISH_MONTHS})(?:,?\s+(?P<year>\d{{4}}))?(?!\w)",
         rf"\b(?P<day>{_DAY_WORDS})\s+(?:day\s+)?of\s+(?P<month>{ENGLISH_MONTHS})(?:,?\s+(?P<year>\d{{4}}))?(?!\w)",
@@ -392,7 +393,10 @@ def value_facts(text: str) -> tuple[ClaimFact, ...]:
     special = [*_clock_facts(plain), *_fraction_facts(plain)]
     special = [fact for fact in special if not overlaps(fact.start, fact.end, dates)]
     numbers = _plain_number_facts(plain, [*dates, *special])
-    return tuple(sorted([*dates, *special, *numbers], key=lambda fact: fact.start))
+    facts = sorted([*dates, *special, *numbers], key=lambda fact: fact.start)
+    if plain == text:
+        return tuple(facts)
+    return tuple([structs.replace(fact, text=text[fact.start : fact.end]) for fact in facts])
 
 
 def _may_have_values(text: str) -> bool:
@@ -449,7 +453,8 @@ class Polarity(Struct, frozen=True, kw_only=True):
 def _tokens(text: str) -> tuple[tuple[int, int, str], ...]:
     """The words and marks of a text with their places, in lower case."""
     if has_cjk(text):
-        return tuple([(word.start, word.end, word.text.lower()) for word in segmented(text)])
+        segments = segmented(half_width(text))
+        return tuple([(word.start, word.end, word.text.lower()) for word in segments])
     return tuple(
         [
             (match.start(), match.end(), match[0].lower().replace("’", "").replace("'", ""))

@@ -6,12 +6,12 @@ too many or too few. They never tell that a sentence supports a claim.
 
 import math
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct, structs
 
 from lightrag_jsonl.core.answers import Span, Verdict
-from lightrag_jsonl.core.languages import written_in
+from lightrag_jsonl.core.languages import Language, written_in
 from lightrag_jsonl.text.cjk import has_cjk, simplified
 from lightrag_jsonl.text.names import letters_and_digits, nfkc_casefold
 from lightrag_jsonl.text.sentences import sentence_spans
@@ -45,11 +45,12 @@ _COUNTABLE = 12  # a number of things up to this may be counted instead of writt
 
 
 class Reason(Struct, frozen=True, kw_only=True):
-    """Why a claim is marked, in words; the characters of the claim, and those of the passage of the
-    nearest sentence, that differ. One that does not decide only asks to compare.
+    """Why a claim is marked: a key of `_REASON_WORDS` with the quotes for its gaps; the characters of the claim,
+    and those of the passage of the nearest sentence, that differ. One that does not decide only asks to compare.
     """
 
-    text: str
+    kind: str
+    quotes: tuple[str, ...] = ()
     differing: Span | None = None
     instead: Span | None = None
     decides: bool = True
@@ -73,9 +74,14 @@ class ClaimJudgement(Struct, frozen=True, kw_only=True):
 
 
 def judge_claim(
-    claim: str, passages: Sequence[JudgedPassage], *, known_words: Collection[str] = frozenset()
+    claim: str,
+    passages: Sequence[JudgedPassage],
+    *,
+    known_words: Collection[str] = frozenset(),
+    language: Language = "en",
 ) -> ClaimJudgement:
-    """The nearest sentence of a claim in passages, and what of the claim does not stand near it.
+    """The nearest sentence of a claim in passages, and what of the claim does not stand near it, with the reasons
+    in the `language` of the index, or in Chinese for a claim in Chinese.
 
     `known_words` are words of names, in lower case, such as those of the index: they tell a name from
     a word at the start of a claim.
@@ -84,26 +90,26 @@ def judge_claim(
     if copied is not None:
         window_text = passages[copied.passage].text[copied.start : copied.end]
         return ClaimJudgement(nearest=copied, window=window_text)
+    words = _REASON_WORDS["zh" if has_cjk(claim) else language]
     all_passages = read_passages(tuple(passages))
     window = all_passages.window(claim)
     if window is None:
-        return _judged(_reasons_of_strangers(claim, all_passages))
-    judgement = _judged(_reasons(claim, window, known_words))
+        return _judged(_reasons_of_strangers(claim, all_passages), words)
+    judgement = _judged(_reasons(claim, window, known_words), words)
     return structs.replace(judgement, nearest=window.place, window=window.text)
 
 
-def _judged(reasons: Iterable[Reason]) -> ClaimJudgement:
+def _judged(reasons: Iterable[Reason], words: Mapping[str, str]) -> ClaimJudgement:
     """The judgement for some reasons; of several, those that decide."""
     all_reasons = list(reasons)
     deciding = [reason for reason in all_reasons if reason.decides]
     verdict: Verdict = "compare" if all_reasons else "nearest"
     own_reasons = deciding or all_reasons
-    texts = [reason.text for reason in own_reasons]
-    joint = "；" if has_cjk("".join(texts)) else "; "
+    texts = [words[reason.kind].format(*reason.quotes) for reason in own_reasons]
     instead = [reason.instead for reason in own_reasons if reason.instead]
     return ClaimJudgement(
         verdict="missing" if deciding else verdict,
-        reason=joint.join(texts),
+        reason=words["joint"].join(texts),
         differing=tuple([reason.differing for reason in own_reasons if reason.differing]),
         instead=tuple(dict.fromkeys(instead)),
     )
@@ -149,19 +155,16 @@ def _reasons_of_strangers(claim: str, passages: CitedPassages) -> Iterator[Reaso
     """
     for fact in value_facts(claim):
         if not _stands_among(fact, passages.values) and not _is_countable(fact):
-            yield _lacking(claim, fact, "lacks")
+            yield _lacking(fact, "lacks")
     title_stems = content_stems("\n".join(passages.backgrounds), without=GRAMMAR_WORDS)
     names_a_title = content_stems(claim, without=GRAMMAR_WORDS) & title_stems
     is_same_language = written_in(claim, "en") == written_in(passages.whole, "en")
     if is_same_language and not names_a_title:
-        yield Reason(text=_words_for(claim)["nothing"], decides=False)
+        yield Reason(kind="nothing", decides=False)
 
 
-def _lacking(claim: str, fact: ClaimFact, word: str) -> Reason:
-    return Reason(
-        text=_words_for(claim)[word].format(fact.text),
-        differing=(fact.start, fact.end),
-    )
+def _lacking(fact: ClaimFact, kind: str) -> Reason:
+    return Reason(kind=kind, quotes=(fact.text,), differing=(fact.start, fact.end))
 
 
 def _reasons(claim: str, window: Window, known_words: Collection[str]) -> Iterator[Reason]:
@@ -187,12 +190,13 @@ def _value_reasons(claim: str, window: Window) -> Iterator[Reason]:
         if counterpart is not None:
             start = window.place.start
             yield Reason(
-                text=_words_for(claim)["says"].format(counterpart.text, fact.text),
+                kind="says",
+                quotes=(counterpart.text, fact.text),
                 differing=(fact.start, fact.end),
                 instead=(start + counterpart.start, start + counterpart.end),
             )
         elif not _is_countable(fact):
-            yield _lacking(claim, fact, "lacks")
+            yield _lacking(fact, "lacks")
 
 
 def _is_countable(fact: ClaimFact) -> bool:
@@ -264,7 +268,7 @@ def _quotation_reasons(claim: str, passages: CitedPassages) -> Iterator[Reason]:
         quoted_pieces = fact.text.replace("...", "…").split("…")
         pieces = [letters_and_digits(simplified(piece)) for piece in quoted_pieces]
         if not all(piece in passages.letters for piece in pieces):
-            yield _lacking(claim, fact, "quotation")
+            yield _lacking(fact, "quotation")
 
 
 def _name_reasons(claim: str, window: Window, known_words: Collection[str]) -> Iterator[Reason]:
@@ -289,10 +293,9 @@ def _name_reasons(claim: str, window: Window, known_words: Collection[str]) -> I
             continue  # the month of a date
         place = (fact.start, fact.end)
         if missing := _missing_part(fact.text, passages):
-            yield Reason(text=_words_for(claim)["name"].format(missing), differing=place)
+            yield Reason(kind="name", quotes=(missing,), differing=place)
         elif passages_on_it.texts and (elsewhere := _missing_part(fact.text, passages_on_it)):
-            words = _words_for(claim)["elsewhere"].format(elsewhere)
-            yield Reason(text=words, differing=place, decides=False)
+            yield Reason(kind="elsewhere", quotes=(elsewhere,), differing=place, decides=False)
 
 
 def _missing_part(name: str, passages: CitedPassages) -> str:
@@ -359,7 +362,8 @@ def _polarity_reasons(claim: str, window: Window) -> Iterator[Reason]:
     for negation in claimed.operators:
         if negation.words and any(negation.words <= sentence for sentence in affirmed):
             yield Reason(
-                text=_words_for(claim)["affirms"].format(negation.text),
+                kind="affirms",
+                quotes=(negation.text,),
                 differing=(negation.start, negation.end),
             )
             return
@@ -381,7 +385,8 @@ def _lost_operators(
             continue  # it is said of something else, or elsewhere without it
         start = window.place.start
         yield Reason(
-            text=_words_for(claim)["denies"].format(operator.text),
+            kind="denies",
+            quotes=(operator.text,),
             instead=(start + operator.start, start + operator.end),
             decides=decides,
         )
@@ -394,15 +399,17 @@ def _strength_reasons(claim: str, window: Window) -> Iterator[Reason]:
         if claimed and not any(words_of(sentence, group) for sentence in window.best):
             start, end, word = claimed[0]
             yield Reason(
-                text=_words_for(claim)["strong"].format(word),
+                kind="strong",
+                quotes=(word,),
                 differing=(start, end),
                 decides=False,
             )
     yield from _lost_operators(claim, window, HEDGES, decides=False)
 
 
-_REASON_WORDS = {
+_REASON_WORDS: Mapping[Language, Mapping[str, str]] = {
     "en": {
+        "joint": "; ",
         "says": "the passage says “{}”, not “{}”",
         "lacks": "the passage does not say: {}",
         "quotation": "these words do not stand in the passage: “{}”",
@@ -414,19 +421,15 @@ _REASON_WORDS = {
         "nothing": "the passage shares no word with it",
     },
     "zh": {
+        "joint": "；",
         "says": "原文写的是“{}”，不是“{}”",
-        "lacks": "原文没有写：{}",
-        "quotation": "原文没有这样的原话：“{}”",
+        "lacks": "原文中没有“{}”",
+        "quotation": "原文中没有“{}”这句原话",
         "name": "原文没有提到{}",
-        "elsewhere": "{}只出现在与此没有其他共同词语的段落里",
+        "elsewhere": "提到{}的段落与这句话没有其他相同的词语",
         "affirms": "原文的说法中没有“{}”",
         "denies": "原文写的是“{}”",
         "strong": "原文没有说“{}”",
-        "nothing": "原文与此没有共同的词语",
+        "nothing": "原文与这句话没有相同的词语",
     },
 }
-
-
-def _words_for(claim: str) -> dict[str, str]:
-    """The words of reasons in the language of a claim."""
-    return _REASON_WORDS["zh" if has_cjk(claim) else "en"]

@@ -77,6 +77,22 @@ def test_a_truncated_answer_is_marked(kb: Path) -> None:
     assert answer["truncated"] is True
 
 
+def test_notes_below_an_answer_are_in_the_language_of_the_index(tmp_path: Path) -> None:
+    """A Chinese index tells in Chinese what its answer lacks."""
+    kb = tmp_path / "kb"
+    file = tmp_path / "灯塔.txt"
+    file.write_text("鸥角的灯塔建于１９３１年🗼。", encoding="utf-8")
+    assert run("insert", "-w", kb, "-l", "zh", file).exit_code == 0
+    with ScriptedServer([stream_reply(["建于[7]"], finish="length")]) as server:
+        words = ("-w", kb, "--llm", "m", "--base-url", server.base_url, "--mode", "naive")
+        result = run("query", *words, "鸥角的灯塔建于哪一年？")
+
+    assert "注意：回答不完整" in result.stderr and "注意：回答中的 [7]" in result.stderr
+    assert "note:" not in result.stderr
+    over_budget = run("query", "-w", kb, "--max-tokens", "5", "灯塔？")
+    assert "检索到的内容都放不进 5 个 token 的预算。" in over_budget.stdout
+
+
 def test_what_a_failed_question_cost_is_reported(kb: Path) -> None:
     """On stderr, after the error, which is one line."""
     keywords = '{"high_level_keywords": [], "low_level_keywords": ["Warsaw"]}'

@@ -102,7 +102,7 @@ def test_an_answer_says_which_claims_are_marked(
         (
             "zh",
             [
-                "(!) 这个回答没有引用任何来源。",
+                "(!) 本回答没有引用任何来源。",
                 "(≈1) “It rains” —— not there —— 最接近的原文：红楼梦：“黛玉自幼多病。👻”",
             ],
         ),

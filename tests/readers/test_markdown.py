@@ -177,6 +177,36 @@ def test_marks_of_raised_and_lowered_characters_go() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
+        ("Ada &amp; Bo&nbsp;&mdash; the log", "Ada & Bo\xa0— the log"),
+        (
+            "&emsp;&emsp;船长说：&ldquo;起锚&rdquo;&#12290;&#x1F6A2;",
+            "\u2003\u2003船长说：“起锚”。🚢",
+        ),
+        ("《&lt;航海日志&gt;序》，１ &lt; ２", "《<航海日志>序》，１ < ２"),
+        ("用 &lt;b&gt;&lt;br/&gt; 与 List&lt;Ship&gt;", "用 `<b><br/>` 与 List<Ship>"),
+        ("&#42;sic&#42; &#124; &bogus; AT&T; &amp;lt;", "&#42;sic&#42; &#124; &bogus; AT&T; &lt;"),
+        ("`&nbsp;`\n\n```\n&nbsp;\n```\n", "`&nbsp;`\n\n```\n&nbsp;\n```\n"),
+    ],
+)
+def test_entities_of_markdown_are_characters(text: str, expected: str) -> None:
+    """Also in notebooks, but not in code; a tag stays words about it, and what is no mark becomes none. A plain
+    text has no entities.
+    """
+    assert read(text, "a.md").text == expected
+    cell = {"cell_type": "markdown", "source": text}
+    assert read(notebook(cell), "a.ipynb").text.strip() == expected.strip()
+    assert read(text, "a.txt").text == text
+
+
+def test_entities_of_linked_names_are_characters() -> None:
+    """The name that the metadata keep is the one in the text."""
+    document = read("See [Ada &amp; Bo](crew.md).", "a.md")
+    assert document.metadata == {"linked_names": ["Ada & Bo"]}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
         (f"Ada ![a chart](data:image/png;base64,{PICTURE}) sails.", "Ada a chart sails."),
         (f"Ada ![][i] sails.\n\n[i]: <data:image/png;base64,{PICTURE}>\n", "Ada ![][i] sails.\n\n"),
         (f'Ada <img src="data:image/gif;base64,{PICTURE}" alt="x"> sails.', "Ada  sails."),

@@ -13,7 +13,7 @@ TEXTS: dict[Language, str] = {
     "zh": "李安看守沼泽村的磨坊。",
 }
 QUESTIONS: dict[Language, str] = {"en": "Who keeps the mill?", "zh": "谁看守磨坊？"}
-NOTES: dict[Language, str] = {"en": "no answer in words", "zh": "没有写出答案"}
+NOTES: dict[Language, str] = {"en": "no answer in words", "zh": "没有给出文字回答"}
 NAIVE = QueryParam(mode="naive")
 
 

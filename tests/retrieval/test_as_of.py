@@ -199,7 +199,7 @@ async def test_a_sentence_with_a_record_that_held_is_shown(tmp_path: Path) -> No
             "Ann Berg led the inn until 2010:\n    - alone",
             "is not known without the records of a model",
         ),
-        ("zh", "张三任海港局局长，2010年卸任。", "没有模型提供的记录"),
+        ("zh", "张三任海港局局长，2010年卸任。", "没有模型抽取的记录"),
     ],
 )
 async def test_without_records_only_the_dates_of_documents_count(

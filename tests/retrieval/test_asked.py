@@ -358,6 +358,33 @@ async def test_an_own_extractor_is_not_waited_for_either(tmp_path: Path) -> None
     assert len(calls) == 2
 
 
+@pytest.mark.parametrize(
+    ("limits", "reason"),
+    [
+        (Limits(read_seconds=0.05), "模型在 0.05 秒内没有读完，此前的结果已保留"),
+        (Limits(read_tokens=1), "已达到提问时阅读的用量上限，此前的结果已保留"),
+    ],
+)
+async def test_a_chinese_index_says_in_chinese_what_was_not_read(
+    tmp_path: Path, limits: Limits, reason: str
+) -> None:
+    """Why a reading ended is told in the language of the words around it."""
+
+    class Slow:
+        name = "slow"
+
+        async def extract(self, chunk: Chunk) -> Any:
+            await asyncio.Event().wait()
+            raise AssertionError
+
+    options = IndexOptions(max_concurrent_calls=1, limits=limits)
+    parts = {"extractor": Slow()} if limits.read_seconds < 1 else {"llm": ScriptedLLM(answering)}
+    async with index(tmp_path, options=options, language="zh", **parts) as rag:
+        await asked_index(rag)
+        context = await rag.retrieve(QUESTION)
+    assert context.reading.problem == reason
+
+
 async def test_the_tokens_of_a_reading_are_limited(tmp_path: Path) -> None:
     """No further call is made after `Limits.read_tokens`; what was read until then counts."""
     llm = ScriptedLLM(answering)

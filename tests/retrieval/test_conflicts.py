@@ -96,6 +96,18 @@ async def test_values_of_attributes_contradict(tmp_path: Path) -> None:
     assert "15" in unicodedata.normalize("NFKC", conflict.first.value + conflict.second.value)
 
 
+async def test_full_width_digits_are_the_same_number(tmp_path: Path) -> None:
+    """３０ metres and 30 metres of a description are one value, 31 another."""
+    async with index(tmp_path, language="zh") as rag:
+        for height in ("３０", "30", "31"):
+            text = f"水塔高{height}米。"
+            await rag.insert_records(Document(text, id=height), [entity("水塔", text, "地点")])
+        conflicts = await rag.conflicts(functional_kinds=["米 高"])
+    assert [{conflict.first.value, conflict.second.value} for conflict in conflicts] == [
+        {"30", "31"}
+    ]
+
+
 async def test_an_edit_settles_a_contradiction(tmp_path: Path) -> None:
     """Whether a person deletes one relation or changes the other; undoing the edit brings it back."""
     async with index(tmp_path) as rag:

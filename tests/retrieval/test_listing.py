@@ -8,6 +8,7 @@ import pytest
 
 from lightrag_jsonl import AsyncLightRAG, Document, Keywords
 from lightrag_jsonl.core.answers import ListRequest
+from lightrag_jsonl.core.languages import FIXED_WORDS, known_language
 from lightrag_jsonl.testing import ScriptedLLM
 from tests.kit import entity, index, relation
 
@@ -348,6 +349,42 @@ async def test_rules_make_no_list_and_no_number(
     assert all(name in answer.text for name in names)
     assert note in answer.text
     assert not re.search(r"\b3\b|三[人项]", answer.text.replace("[3]", ""))
+
+
+@pytest.mark.parametrize(
+    ("question", "may_miss_items"),
+    [
+        ("What are all the orchards of Tolva?", True),
+        ("How many people own an orchard in Tolva?", True),
+        ("How many orchards are mentioned?", True),
+        ("How many acres does the orchard in Tolva have?", False),
+        ("How many dollars did the orchard in Tolva cost?", False),
+        ("How many inhabitants does Tolva have?", False),
+        ("柳溪有哪些果园？", True),
+        ("柳溪有多少个果园？", True),
+        ("柳溪有多少人种果树？", True),
+        ("柳溪的果园有多少亩？🍐", False),
+        ("柳溪有多少人口？", False),
+        ("柳溪的果园种了几个月？", False),
+        ("柳溪的果园得过几次奖？", False),
+        ("柳溪的果园排第几名？", False),
+        ("柳溪的果园名单是谁写的？", False),
+    ],
+)
+async def test_a_measure_is_no_list(tmp_path: Path, question: str, may_miss_items: bool) -> None:
+    """That a list may not be whole is said where the form of a question asks for things, not for acres, 亩 or 第几."""
+    language = "en" if question.isascii() else "zh"
+    texts = {
+        "en": "Ivo Brack owns an orchard in Tolva. The orchard in Tolva has １２ acres and cost 900 dollars.",
+        "zh": "柳溪有两个果园，果园占地１２亩，种果树的人有３０个。名单由村长写成。",
+    }
+    async with index(tmp_path, language=language) as rag:
+        await rag.insert(texts[language])
+        answer = await rag.query(question)
+    assert answer.citations
+    assert (
+        FIXED_WORDS[known_language(language)].lists_need_records in answer.text
+    ) is may_miss_items
 
 
 @pytest.mark.parametrize(

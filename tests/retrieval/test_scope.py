@@ -480,7 +480,9 @@ def test_small_talk_is_about_whoever_answers(question: str, expected: bool) -> N
     assert is_small_talk(question) is expected
 
 
-@pytest.mark.parametrize("question", ["What happened in 1958?", "1958年发生了什么？"])
+@pytest.mark.parametrize(
+    "question", ["What happened in 1958?", "1958年发生了什么？", "１９５８年发生了什么？"]
+)
 def test_a_year_is_not_the_whole_of_a_collection(question: str) -> None:
     """Its main names tell nothing of the year."""
     assert not asks_about_everything(question)

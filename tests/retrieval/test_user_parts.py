@@ -8,6 +8,7 @@ from typing import Any, Literal
 import pytest
 
 from lightrag_jsonl import Document, EmbeddingError, Keywords, LLMError
+from lightrag_jsonl.core.answers import note_lines
 from lightrag_jsonl.testing import HashEmbedder
 from tests.kit import index
 
@@ -97,6 +98,16 @@ async def test_an_answer_may_hold_half_a_character(tmp_path: Path) -> None:
         await rag.insert(TEXT)
         answer = await rag.query(QUESTION)
         assert answer.text == "镭 \ufffd" == (await rag.traces.get(str(answer.trace_id))).answer
+
+
+async def test_the_lines_below_an_answer_are_in_one_language(tmp_path: Path) -> None:
+    """The reason that marks a claim in Latin letters is Chinese in a Chinese index, as the words around it are."""
+    answerer = Own(lambda *given: "Tern 1899 [1]")
+    async with index(tmp_path, language="zh", answerer=answerer) as rag:
+        await rag.insert("Tern号于１８９８年下水🚢。")
+        answer = await rag.query("Tern号是哪一年下水的？")
+    (line,) = [line for line in note_lines(answer) if line.startswith("(!)")]
+    assert "原文写的是“１８９８年”，不是“1899”" in line
 
 
 @pytest.mark.parametrize("part", PARTS)

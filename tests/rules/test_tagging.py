@@ -35,6 +35,17 @@ def test_the_beginning_of_a_name_is_no_name_beside_it() -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("lac")
+def test_the_number_of_a_ruler_belongs_to_the_name() -> None:
+    """路易 is not 路易十四; the number of an age or a day is not one of a name."""
+    by_tagger = names(
+        "路易十四的宫殿在凡尔赛👑。拿破仑三世称帝。王小明十八岁，李大勇十二日到达。", "lac"
+    )
+    assert {"拿破仑三世", "王小明", "李大勇"} <= by_tagger.keys()
+    assert {"路易", "拿破仑"}.isdisjoint(by_tagger)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("lac")
 def test_names_that_the_segmenter_misses() -> None:
     """A monk has no surname: the segmenter's tags miss him, the tagger does not. Works in 《》 are found by
     their marks.

@@ -42,6 +42,9 @@ FAIR = JudgedPassage(
     "The fair of Lund opened on the twenty-second of March, 1874. It closed on July the ninth. "
     "The town kept its hundred and fifteenth anniversary."
 )
+DYKE = JudgedPassage(
+    "１９８７．０６．１５，堤长１，２５０．５米，投资￥３，０００，０００。９：３０开闸，蓄水率为６５％。水位不超过３０ｃｍ。"
+)
 TRUE = [
     ("全年修缮费3200万元。", JudgedPassage("公司全年支出了3,200万元修缮费。")),
     ("The fair of Lund opened on 22 March 1874.", FAIR),
@@ -74,6 +77,11 @@ TRUE = [
     ("The reeve does not pay for delays.", REEVE),
     ("The salt was not raised with a levy in June.", REEVE),
     ("行会在开会之前没有通知船主。", GUILD),
+    ("堤长1,250.5米。", DYKE),
+    ("1987年6月15日投资300万元。", DYKE),
+    ("9:30开闸，蓄水率为65%。", DYKE),
+    ("水位不超过30厘米。", DYKE),
+    ("堤长１，２５０．５米。", JudgedPassage("堤长1250.5米。")),
 ]
 FALSE = [
     ("The fair of Lund opened on 21 March 1874.", FAIR, "says “twenty-second of March, 1874”"),
@@ -105,10 +113,22 @@ FALSE = [
     ("新版把Redis换成了Dragonfly。", PORTS, "没有提到Dragonfly"),
     ("合同于2019年4月6日签订。", LEASE, "2019 年 4 月 5 日"),
     ("押金为1500美元。", LEASE, "美元"),
+    ("堤长1,350.5米。", DYKE, "原文写的是“１，２５０．５米”"),
+    ("1987年6月16日投资300万元。", DYKE, "１９８７．０６．１５"),
     ("The crate weighs 1500 g.", TERMS, "not “1500 g”"),
     ("The toll was not raised in June.", REEVE, "without “not”"),
     ("Erlang是重写调度器的语言。", PORTS, "没有提到Erlang"),
 ]
+
+
+def test_reasons_are_in_the_language_of_the_index() -> None:
+    """Also for a claim without a Chinese character, beside the other words of a Chinese index."""
+    passage = JudgedPassage("Tern号于１８９８年下水🚢。")
+    judgements = [judge_claim("Tern 1899", [passage], language=name) for name in ("en", "zh")]
+    assert [judgement.reason for judgement in judgements] == [
+        "the passage says “１８９８年”, not “1899”",
+        "原文写的是“１８９８年”，不是“1899”",
+    ]
 
 
 @pytest.mark.parametrize(("claim", "passage"), TRUE)
