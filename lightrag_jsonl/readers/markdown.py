@@ -66,9 +66,9 @@ _ENTITY = pattern_of(
     r"(?P<tags>(?:&lt;/?[A-Za-z][^&<>`\n]{0,80}(?:&gt;|>))+)"
     r"|&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});"
 )
-_TAG = pattern_of(TAG, re.IGNORECASE)
+_WRITTEN_TAG = pattern_of(TAG, re.IGNORECASE)
 _STRUCTURAL = frozenset("\\`*_#|[]")  # what is written as an entity is no mark of Markdown
-_LONGEST_CHARACTER = 2  # code points of one entity
+_MOST_CODE_POINTS = 2  # of one entity
 _NUMERIC = pattern_of(r"[0-9+\-−=()n\s]+")
 
 
@@ -124,9 +124,9 @@ def plain_entities(text: str) -> str:
 def _character(match: re.Match[str]) -> str:
     if match["tags"]:
         tags = html.unescape(match["tags"])
-        return f"`{tags}`" if _TAG.search(tags) else tags
+        return f"`{tags}`" if _WRITTEN_TAG.search(tags) else tags
     character = html.unescape(match[0])
-    if len(character) > _LONGEST_CHARACTER or character in _STRUCTURAL:
+    if len(character) > _MOST_CODE_POINTS or character in _STRUCTURAL:
         return match[0]
     return " " if character in ("\n", "\r", "\t") else character
 

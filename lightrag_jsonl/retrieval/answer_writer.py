@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from msgspec import Struct, field
+from msgspec import Struct, field, structs
 
 from lightrag_jsonl.core.answers import (
     Context,
@@ -146,7 +146,7 @@ class AnswerWriter(Struct, frozen=True, kw_only=True):
         unread = await read(self.store, unread_documents)
         if unread is None:
             outcome = await read(self.store, lambda view: filter_outcome(view, param.where))
-            searched = {"as_of": param.as_of or "", **outcome._asdict()}
+            searched = {"as_of": param.as_of or "", **structs.asdict(outcome)}
             return prompts.render("no-context", searched)[-1].content.strip()
         variables = {
             "pending": unread.pending,

@@ -9,6 +9,8 @@ from threading import Lock
 from types import MappingProxyType
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from lightrag_jsonl.core.answers import Context
 from lightrag_jsonl.core.index_reports import DocumentStatus, ReadingState, Status
 from lightrag_jsonl.core.types import ExtractionReport, Failure, Json, Kind
@@ -211,7 +213,7 @@ def unread_documents(view: StoreView) -> Unread | None:
     )
 
 
-class FilterOutcome(NamedTuple):
+class FilterOutcome(Struct, frozen=True):
     """A filter in words, and how many documents pass it. If none does: the fields of the filter that no document
     has, and if there are such fields, those that there are.
     """
@@ -230,10 +232,11 @@ def filter_outcome(view: StoreView, where: Mapping[str, Json]) -> FilterOutcome:
     chunks = view.matching_chunks(parse_where(where))
     if chunks:
         documents = {document for document, _ in view.chunk_documents(chunks).values()}
-        return FilterOutcome(words, len(documents))
+        return FilterOutcome(where=words, documents=len(documents))
     fields = {*OWN_FIELDS, CONTENT_KEYWORDS, *view.metadata_fields()}
     unknown_fields = sorted(where.keys() - fields)
-    return FilterOutcome(words, 0, unknown_fields, sorted(fields) if unknown_fields else ())
+    known_fields = sorted(fields) if unknown_fields else ()
+    return FilterOutcome(where=words, unknown_fields=unknown_fields, fields=known_fields)
 
 
 def failures_without_vector(
