@@ -170,6 +170,7 @@ class _Setting:
         self._source = source  # whose lines are indented as they are: markup is no space
         self._title = title
         self._heading = heading
+        self._headings: dict[int, str] = {}  # in the passage, those in force by level
         self._heads = list(_HEAD_OF_MAIL.finditer(text))
         self._subheading = ""
         self._next_number = ""  # after that of the subheading, whose part it ends
@@ -231,7 +232,8 @@ class _Setting:
         """Whether a sentence is of a heading, which stands above what follows."""
         if start < self._heading_end:  # the second sentence of a heading
             return True
-        is_heading = HEADING.match(text, start) is not None or line == self._title
+        mark = HEADING.match(text, start)
+        is_heading = mark is not None or line == self._title
         whole_line = text[_line_start(text, start) : _line_end(text, end)].strip()
         if not is_heading and not self._is_subheading(text, end, line, whole_line):
             if self._next_number and whole_line.startswith(self._next_number):
@@ -245,8 +247,15 @@ class _Setting:
         self._above_mark = ""
         self._subheading = "" if is_heading else line
         self._next_number = "" if is_heading else _next_number(whole_line)
-        self._heading = line if is_heading else self._heading
+        if is_heading:
+            self._put_heading(line, 0 if mark is None else mark[0].count("#"))
         return True
+
+    def _put_heading(self, line: str, level: int) -> None:
+        """Note a heading, and that those of its level and of lower ones end there."""
+        upper = {above: title for above, title in self._headings.items() if above < level}
+        self._headings = {**upper, level: line}
+        self._heading = HEADING_SEPARATOR.join(self._headings.values())
 
     def _is_subheading(self, text: str, end: int, line: str, whole_line: str) -> bool:
         """Whether a line is a heading without a mark: in bold, or numbered above a paragraph, and no point of
@@ -529,24 +538,30 @@ def _places_by_term(quotes: Sequence[Quote]) -> tuple[Places, Places, defaultdic
         before = quotes[max(place - 1, 0)]
         if (before.chunk_id, before.setting) != (quote.chunk_id, quote.setting):
             open_terms = {}
-        named = _parts_and_lines(quote.text)
-        lead = _parts_and_lines(quote.lead)
-        for part in [*lead, *named]:
-            if part.start <= _BEGINNING:
-                open_terms[part.unit] = part.term
-                titles_by_unit[part.unit].add(quote.title)
+        named = [*_parts_and_lines(quote.lead), *_parts_and_lines(quote.text)]
+        for part in [*_begun_parts(quote.lead), *_begun_parts(quote.text)]:
+            open_terms[part.unit] = part.term
+            titles_by_unit[part.unit].add(quote.title)
         headings = quote.setting.replace(HEADING_SEPARATOR, "\n").split("\n")
         terms_in = {*open_terms.values()}
-        for part in chain.from_iterable(map(_parts_and_lines, headings)):
-            if part.start <= _BEGINNING:
-                titles_by_unit[part.unit].add(quote.title)
-                if part.unit not in open_terms:
-                    terms_in.add(part.term)
+        for part in chain.from_iterable(map(_begun_parts, headings)):
+            titles_by_unit[part.unit].add(quote.title)
+            if part.unit not in open_terms:
+                terms_in.add(part.term)
         for term in terms_in:
             places_in[term].add(place)
-        for term in [*terms_in, *(part.term for part in [*lead, *named])]:
+        for term in [*terms_in, *(part.term for part in named)]:
             places_on[term].add(place)
     return places_in, places_on, titles_by_unit
+
+
+def _begun_parts(text: str) -> list[NumberedPart]:
+    """The parts that a sentence or a heading begins; one that goes on in small letters only mentions its part."""
+    return [
+        part
+        for part in _parts_and_lines(text)
+        if part.start <= _BEGINNING and not text[part.end :].lstrip()[:1].islower()
+    ]
 
 
 def _parts_and_lines(text: str) -> list[NumberedPart]:

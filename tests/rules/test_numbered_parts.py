@@ -99,6 +99,80 @@ def test_a_part_that_is_not_there_is_not_answered_from_its_neighbours(tmp_path: 
         assert "ferry" not in rag.query("What does section 1 say?").text.lower()
 
 
+HARBOUR = """# Harbour rules
+
+## Article 2. Berths
+
+### Section 1. Fees
+
+A berth costs nine crowns. 🛶
+
+### Section 2. Length
+
+No boat is longer than twelve metres.
+
+## Article 3. Lights
+
+### Section 2. Lanterns
+
+Each mast carries a lantern. See Article 2.
+"""
+SAUNA = """# 桑拿房章程
+
+第一条 本章程适用于全体会员。
+
+第二条 桑拿房每周三开放。第三次违规的，暂停使用。
+"""
+LIBRARY = """# 图书室章程
+
+第二条 图书室每天开放📚。
+"""
+LEASING = """# Lease of the boathouse
+
+## 2. Rent
+
+The rent is due in May.
+
+## 4. Keys
+
+The keys lie with Una Pike. Section 2 stays in force without them.
+
+4. Una Pike has one key.
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("language", "question", "wanted", "unwanted"),
+    [
+        ("en", "What does section 2 of article 3 say?", ["lantern"], ["metres", "crowns", "rent"]),
+        ("en", "What does article 2 section 2 say?", ["twelve metres"], ["lantern", "crowns"]),
+        ("en", "What does section 9 of article 3 say?", [], ["lantern", "metres", "May"]),
+        ("en", "What does section 2 of article 7 say?", [], ["lantern", "metres", "May"]),
+        ("en", "What is in article 2 of the harbour rules?", ["nine", "twelve"], ["rent is"]),
+        ("en", "What does clause 4 of the lease say?", ["keys lie"], ["lantern", "crowns"]),
+        ("en", "What does section 2 of the lease say?", ["rent is due"], ["metres", "lantern"]),
+        ("en", "What does section 1 of the Ilmar Statutes say?", [], ["crowns", "rent is"]),
+        ("zh", "桑拿房章程第二条是什么？", ["每周三开放"], ["每天开放"]),
+        ("zh", "图书室章程第2条是什么？", ["每天开放"], ["每周三"]),
+    ],
+)
+def test_a_part_is_that_of_the_text_asked_about(
+    tmp_path: Path, language: str, question: str, wanted: list[str], unwanted: list[str]
+) -> None:
+    """Of several texts with a part of the number, and of parts in parts: all that the question names must hold. A
+    heading that only has the number is a part where the parts of the text begin with no unit.
+    """
+    with LightRAG(tmp_path, language=language) as rag:
+        for number, text in enumerate((HARBOUR, LEASING, SAUNA, LIBRARY)):
+            title = text.split("\n")[0].removeprefix("# ")
+            rag.insert(Document(text, id=str(number), title=title))
+        answer = rag.query(question).text
+
+    assert [words for words in wanted if words not in answer] == []
+    assert [words for words in unwanted if words in answer] == []
+
+
 @pytest.mark.slow
 def test_the_passage_of_a_number_comes_first(tmp_path: Path) -> None:
     """Of many short passages, the one with the number is the best, in either writing."""
