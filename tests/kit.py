@@ -38,7 +38,7 @@ from lightrag_jsonl.storage.rows import PendingDocument
 from lightrag_jsonl.storage.store import Store
 from lightrag_jsonl.storage.views import Snapshot
 from lightrag_jsonl.testing import HashEmbedder, Request
-from lightrag_jsonl.text.terms import index_terms
+from lightrag_jsonl.text.terms import search_terms
 
 Record: TypeAlias = dict[str, Any]
 Vectors: TypeAlias = npt.NDArray[np.float32]
@@ -297,7 +297,9 @@ def _vectors(snapshot: Snapshot) -> Iterator[tuple[Any, bytes]]:
 def _terms(snapshot: Snapshot) -> dict[str, Any]:
     """Some terms with the chunks they find, and how many chunks have each."""
     chunks = snapshot.chunks()
-    terms = sorted({term for chunk in chunks.values() for term in index_terms(chunk.text)})[:20]
+    terms = sorted(
+        {term for chunk in chunks.values() for term in search_terms(chunk.text, endings=True)}
+    )[:20]
     _, counts = snapshot.term_counts(terms)
     found = {term: snapshot.search_terms([term], 99) for term in terms}
     return {

@@ -9,7 +9,7 @@ from lightrag_jsonl.retrieval.task import TIES, SearchTask
 from lightrag_jsonl.storage.tables.full_text import ANY_END
 from lightrag_jsonl.storage.views import Snapshot
 from lightrag_jsonl.text.cjk import FUNCTION_CHARACTERS, is_cjk, is_lone
-from lightrag_jsonl.text.numbers import numbered_parts
+from lightrag_jsonl.text.numbers import chinese_parts
 from lightrag_jsonl.text.terms import GRAMMAR_WORDS, search_terms
 
 # Parts of chunks that the words and bigrams searched for occur in, and those of the beginnings; the
@@ -66,13 +66,12 @@ def distinctive_terms(snapshot: Snapshot, question: str) -> list[str]:
 
 
 def question_terms(question: str) -> list[str]:
-    """The words and bigrams of a question, and of one in Chinese beginnings ("父*"). The number of a part
-    ("section 12", 第22条) is a term of its own, and begins nothing.
+    """The words and bigrams of a question, and of one in Chinese beginnings ("父*"). The number of a part (第22条)
+    is a term of its own, and begins nothing.
     """
-    parts = part_terms(question)
-    terms = list(dict.fromkeys([*search_terms(question), *parts]))
+    terms = list(dict.fromkeys(search_terms(question)))
     if not "".join(terms).isascii():
-        terms = _with_beginnings(terms, parts)
+        terms = _with_beginnings(terms, part_terms(question))
     return terms[:TERM_LIMIT]
 
 
@@ -92,10 +91,8 @@ def _with_beginnings(terms: Sequence[str], parts: Collection[str]) -> list[str]:
 
 
 def part_terms(question: str) -> list[str]:
-    """The terms of the parts that a question names by number, as the full text has them."""
-    parts = numbered_parts(question)
-    lines = [part.line_term for part in parts if part.unit.isascii()]
-    return [*(part.term for part in parts), *lines]
+    """The terms of the Chinese parts that a question names by number, as the full text has them."""
+    return [part.term for part in chinese_parts(question)]
 
 
 def _useful_beginnings(beginnings: Iterable[str], counts: Mapping[str, int]) -> list[str]:

@@ -7,7 +7,7 @@ from operator import add
 
 from lightrag_jsonl.text.cjk import CJK, FUNCTION_CHARACTERS, is_cjk
 from lightrag_jsonl.text.names import nfkc_casefold, with_plain_marks
-from lightrag_jsonl.text.numbers import chinese_parts, english_parts, numbered_lines
+from lightrag_jsonl.text.numbers import chinese_parts
 from lightrag_jsonl.text.patterns import pattern_of
 from lightrag_jsonl.text.strings import words
 
@@ -68,15 +68,6 @@ def search_terms(text: str, *, endings: bool = False) -> list[str]:
     if _UNSPACED_RUN.search(plain) is None:  # English text with typographic marks
         return _closed_up(_WORD.findall(plain.replace("_", " ")))
     return _unspaced_terms(plain, endings=endings)
-
-
-def index_terms(text: str) -> list[str]:
-    """The search terms of a text, and the last character of CJK runs: each then begins a term; also the
-    English parts by number ("section12"), and the numbers at the beginnings of lines.
-    """
-    english = [part.term for part in english_parts(text)]
-    lines = [line.term for line in numbered_lines(text)]
-    return [*search_terms(text, endings=True), *english, *lines]
 
 
 @lru_cache(2**16)  # the same words come again and again

@@ -12,7 +12,7 @@ from lightrag_jsonl import Chunk, ConfigError
 from lightrag_jsonl.storage.filters import OPPOSITES, TEXT_COMPARATORS, Condition, parse_where
 from lightrag_jsonl.storage.rows import StoredChunk, StoredDocument
 from lightrag_jsonl.storage.store import Store
-from lightrag_jsonl.text.terms import index_terms
+from lightrag_jsonl.text.terms import search_terms
 from tests.kit import extraction, store_at
 
 OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
@@ -255,7 +255,9 @@ def check_terms(store: Store, given_texts: list[str], deleted: set[int], rebuilt
     if rebuilt:
         with store.transaction() as transaction:
             transaction.rebuild_terms()
-    terms = {row: set(index_terms(text)) for row, text in enumerate(given_texts, start=1)}
+    terms = {
+        row: set(search_terms(text, endings=True)) for row, text in enumerate(given_texts, start=1)
+    }
     queries = {
         query
         for chunk_terms in terms.values()

@@ -9,7 +9,7 @@ from lightrag_jsonl.text.cjk import is_cjk, is_lone, simplified, with_simple_cha
 from lightrag_jsonl.text.names import clean_name, folded_text, name_key
 from lightrag_jsonl.text.sentences import first_words, sentence_spans
 from lightrag_jsonl.text.strings import clipped_at_word, counted, digest
-from lightrag_jsonl.text.terms import index_terms, search_terms, stem
+from lightrag_jsonl.text.terms import search_terms, stem
 
 ANY = st.text(alphabet=st.characters(exclude_categories=()), max_size=60)
 PROSE = st.text(alphabet="aB1 .!?\n。！？”“\"'’…《》<p>玄德Mr\f", max_size=80)
@@ -218,7 +218,7 @@ def test_each_cjk_character_begins_an_index_term(text: str) -> None:
     """So a single character is found wherever it stands; all search terms are index terms, before those of
     numbered parts.
     """
-    terms = index_terms(text)
+    terms = search_terms(text, endings=True)
 
     longer_terms = [term for term in search_terms(text) if not is_lone(term)]
     assert [term for term in terms if not is_lone(term)][: len(longer_terms)] == longer_terms

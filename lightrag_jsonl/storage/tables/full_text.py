@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from lightrag_jsonl.text.cjk import is_cjk
 from lightrag_jsonl.text.patterns import pattern_of
-from lightrag_jsonl.text.terms import index_terms, stem
+from lightrag_jsonl.text.terms import search_terms, stem
 
 PART_WORDS = 200  # the words of a part
 # The words that a bigram of a script without spaces counts as: 200 English words are 330 Chinese
@@ -84,7 +84,7 @@ def term_parts(chunks: ChunkTexts) -> Iterator[tuple[int, list[str]]]:
     `FORMAT`: terms are removed by the parts that they were stored in.
     """
     for chunk, text in chunks:
-        terms = list(map(stemmed, index_terms(text)))
+        terms = list(map(stemmed, search_terms(text, endings=True)))
         count = min(max(math.ceil(_length_in_words(terms) / PART_WORDS), 1), PARTS)
         for number in range(count):
             start = number * len(terms) // count
