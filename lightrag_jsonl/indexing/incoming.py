@@ -30,7 +30,7 @@ from lightrag_jsonl.text.names import name_key
 from lightrag_jsonl.text.patterns import pattern_of
 from lightrag_jsonl.text.strings import digest, sanitize
 
-FIRST_HEADING = pattern_of(r"\s*#{1,6} +(?P<heading>[^\n]{1,80})")
+DAY_IN_FILE_NAME = pattern_of(r"(?<!\d)(?:19|20)\d\d([-_])\d\d\1\d\d(?!\d)")
 
 
 class IncomingDocument(Struct, frozen=True):
@@ -131,15 +131,15 @@ def storable_json(value: object) -> Any:
 
 
 def _named_day(document: Document, texts: Sequence[str]) -> str | None:
-    """The day by which a daily note is named: its file ("2026-11-03.md"), its title or its first heading."""
-    heading = FIRST_HEADING.match(texts[0]) if texts else None
-    names = [
-        PurePath(document.source or "").stem,
-        document.title or "",
-        heading["heading"] if heading else "",
-    ]
-    days = map(day_in_name, names)
-    return next(filter(None, days), None)
+    """The day by which a document is named: a whole day in the name of its file ("minutes-2026-11-03.md"), if there
+    is one alone, or its title or its first heading, if that is a day, as of a daily note.
+    """
+    file_name = PurePath(document.source or "").stem
+    days = {day[0] for day in DAY_IN_FILE_NAME.finditer(file_name)}
+    first_line = texts[0].lstrip().partition("\n")[0] if texts else ""
+    heading = first_line.lstrip("#") if first_line.startswith("#") else ""
+    names = [file_name, *(days if len(days) == 1 else ()), document.title or "", heading]
+    return next(filter(None, map(day_in_name, names)), None)
 
 
 def _derived_id(texts: Sequence[str]) -> str:

@@ -222,12 +222,13 @@ def nearest_quotes(question: str, context: Context, language: Language) -> list[
     groups = defaultdict[int, list[tuple[Quote, float]]](list)
     for quote, is_of_date in zip(quotes, of_dates, strict=True):
         if score := _score(quote, weights):
-            hit_count = is_of_date + any(map(quote.has_name, own_names))
-            if hit_count:
+            has_name = any(map(quote.has_name, own_names))
+            precedence = 2 * is_of_date + has_name  # what the name did on other days is no answer
+            if precedence:
                 score = _score(quote, other_weights)
-            groups[hit_count].append((quote, score))
-    ranked = [quote for count in sorted(groups, reverse=True) for quote in _by_score(groups[count])]
-    passages = {quote.number for count, scored in groups.items() if count for quote, _ in scored}
+            groups[precedence].append((quote, score))
+    ranked = [quote for level in sorted(groups, reverse=True) for quote in _by_score(groups[level])]
+    passages = {quote.number for level, scored in groups.items() if level for quote, _ in scored}
     return _with_what_is_asked(ranked, passages, other_weights)
 
 

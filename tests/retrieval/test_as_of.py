@@ -238,6 +238,29 @@ async def test_a_daily_note_has_its_day(tmp_path: Path) -> None:
     )  # at the top, above the passage, among the sources
 
 
+@pytest.mark.parametrize(
+    ("name", "date"),
+    [
+        ("minutes-2026-11-03.md", "2026-11-03"),
+        ("条例（2026-11-03修订）🐟.md", "2026-11-03"),
+        ("pump_2026_11_03_log.md", "2026-11-03"),
+        ("leave-2026-11-03-to-2026-11-09.md", None),
+        ("part-2026-13-45.md", None),
+        ("order-12026-11-03.md", None),
+        ("pump-2026-11.md", None),
+    ],
+)
+async def test_a_file_with_one_day_in_its_name_has_this_day(
+    tmp_path: Path, name: str, date: str | None
+) -> None:
+    """As minutes and versions of rules are named; two days, or a number that is none, tell no date."""
+    (tmp_path / name).write_text("The pump was oiled.", encoding="utf-8")
+    async with index(tmp_path / "kb") as rag:
+        await rag.insert(tmp_path / name)
+        (document,) = await rag.documents()
+    assert document.date == date
+
+
 async def test_a_hidden_document_replaces_nothing(tmp_path: Path) -> None:
     """Under a filter, a later claim of a document that the filter hides does not count."""
     options = IndexOptions(functional_kinds=("^head of",))

@@ -118,3 +118,16 @@ def test_a_list_of_dates_tells_nothing_of_a_date(tmp_path: Path) -> None:
         answer = rag.query("What happened to the roof in May 2021?").text
 
     assert answer.split("- ")[1].startswith("The roof was repaired.")
+
+
+def test_what_is_of_the_date_comes_before_what_has_the_name(tmp_path: Path) -> None:
+    """A question with a day asks about this day: what the name did on others is no answer."""
+    with LightRAG(tmp_path) as rag:
+        for day, text in (
+            ("2021-05-12", "The harbour board met. It moved the buoys."),
+            ("2021-06-09", "The Orne Club moved and painted its boats. 🛶"),
+        ):
+            rag.insert(Document(text, id=day, date=day))
+        answer = rag.query("What was moved or painted at the Orne Club on 12 May 2021?")
+
+    assert answer.citations[0].document_id == "2021-05-12"
