@@ -2,9 +2,8 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from itertools import chain
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -538,16 +537,20 @@ def _places_by_term(quotes: Sequence[Quote]) -> tuple[Places, Places, defaultdic
         before = quotes[max(place - 1, 0)]
         if (before.chunk_id, before.setting) != (quote.chunk_id, quote.setting):
             open_terms = {}
-        named = [*_parts_and_lines(quote.lead), *_parts_and_lines(quote.text)]
-        for part in [*_begun_parts(quote.lead), *_begun_parts(quote.text)]:
+        headings = quote.setting.replace(HEADING_SEPARATOR, "\n").split("\n")
+        # Below headings, the numbers of lines are those of points.
+        parts_of = _parts_and_lines if len(headings) == 1 else numbered_parts
+        named = [*parts_of(quote.lead), *parts_of(quote.text)]
+        begun = [*_begun(quote.lead, parts_of), *_begun(quote.text, parts_of)]
+        for part in begun:
             open_terms[part.unit] = part.term
             titles_by_unit[part.unit].add(quote.title)
-        headings = quote.setting.replace(HEADING_SEPARATOR, "\n").split("\n")
         terms_in = {*open_terms.values()}
-        for part in chain.from_iterable(map(_begun_parts, headings)):
-            titles_by_unit[part.unit].add(quote.title)
-            if part.unit not in open_terms:
-                terms_in.add(part.term)
+        for heading in headings:
+            for part in _begun(heading, _parts_and_lines):
+                titles_by_unit[part.unit].add(quote.title)
+                if part.unit not in open_terms:
+                    terms_in.add(part.term)
         for term in terms_in:
             places_in[term].add(place)
         for term in [*terms_in, *(part.term for part in named)]:
@@ -555,11 +558,11 @@ def _places_by_term(quotes: Sequence[Quote]) -> tuple[Places, Places, defaultdic
     return places_in, places_on, titles_by_unit
 
 
-def _begun_parts(text: str) -> list[NumberedPart]:
+def _begun(text: str, parts_of: Callable[[str], list[NumberedPart]]) -> list[NumberedPart]:
     """The parts that a sentence or a heading begins; one that goes on in small letters only mentions its part."""
     return [
         part
-        for part in _parts_and_lines(text)
+        for part in parts_of(text)
         if part.start <= _BEGINNING and not text[part.end :].lstrip()[:1].islower()
     ]
 

@@ -133,6 +133,8 @@ LEASING = """# Lease of the boathouse
 
 The rent is due in May.
 
+9. It is paid to Ole Quist.
+
 ## 4. Keys
 
 The keys lie with Una Pike. Section 2 stays in force without them.
@@ -152,6 +154,7 @@ The keys lie with Una Pike. Section 2 stays in force without them.
         ("en", "What is in article 2 of the harbour rules?", ["nine", "twelve"], ["rent is"]),
         ("en", "What does clause 4 of the lease say?", ["keys lie"], ["lantern", "crowns"]),
         ("en", "What does section 2 of the lease say?", ["rent is due"], ["metres", "lantern"]),
+        ("en", "What does section 9 of the lease say?", [], ["Ole Quist", "metres"]),
         ("en", "What does section 1 of the Ilmar Statutes say?", [], ["crowns", "rent is"]),
         ("zh", "桑拿房章程第二条是什么？", ["每周三开放"], ["每天开放"]),
         ("zh", "图书室章程第2条是什么？", ["每天开放"], ["每周三"]),
