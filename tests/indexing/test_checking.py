@@ -38,7 +38,7 @@ COLUMNS = {  # of which one value is changed at a time
     "entity_vectors": "digest data",
     "relation_vectors": "digest data",
     "chunk_vectors": "digest data",
-    "chunks": "name position page start stop text state report front_matter text_digest",
+    "chunks": "name position page start stop text state report fingerprint",
     "pages": "text number",
     "documents": "characters name title source date metadata content state",
     "chunk_terms_docsize": "id",

