@@ -57,6 +57,7 @@ PURGED_TEXT = (
 WORDS: Mapping[str, Mapping[str, Mapping[str, str]]] = tomllib.loads(
     Path(__file__).with_name("mcp_words.toml").read_text(encoding="utf-8")
 )  # by language, "notes" and "prompts"
+LONGEST_PAGE_NUMBER = 9  # digits
 MOST_LISTED_DOCUMENTS = 1_000  # in the list as a resource
 MOST_LISTED_RELATIONS = 200  # of an entity as a resource
 MOST_NAMES_SHOWN = 10  # of entities, for each community
@@ -375,8 +376,8 @@ class Resources:
 
     async def page(self, document_id: str, page: str) -> str:
         """The text of a page of a document; most texts have a single page, 1."""
-        if not page.isdecimal():
-            raise ResourceNotFoundError(f"page must be a number, not {page}")
+        if not page.isdecimal() or len(page) > LONGEST_PAGE_NUMBER:
+            raise ResourceNotFoundError(f"page must be a number, not {cut(page, LONGEST_VALUE)}")
         try:
             pages = await self._rag.pages(document_id)
         except LightRAGError as error:

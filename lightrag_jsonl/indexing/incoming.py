@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 from msgspec import Struct, structs
 
 from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.headings import LONGEST_HEADING
 from lightrag_jsonl.core.protocols import Chunker, Tokenizer
 from lightrag_jsonl.core.types import PERSON, PROVIDED, Chunk, Document, Extraction, Page
 from lightrag_jsonl.indexing.chunking import (
@@ -137,8 +138,11 @@ def _named_day(document: Document, texts: Sequence[str]) -> str | None:
     file_name = PurePath(document.source or "").stem
     days = {day[0] for day in DAY_IN_FILE_NAME.finditer(file_name)}
     first_line = texts[0].lstrip().partition("\n")[0] if texts else ""
-    heading = first_line.lstrip("#") if first_line.startswith("#") else ""
-    names = [file_name, *(days if len(days) == 1 else ()), document.title or "", heading]
+    marks, _, words = first_line.partition(" ")
+    heading = "" if marks.strip("#") else words[:LONGEST_HEADING]
+    names = [file_name, *days, document.title or "", heading]
+    if len(days) > 1:
+        names = [name for name in names if name not in {file_name, *days}]
     return next(filter(None, map(day_in_name, names)), None)
 
 

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
 
 from msgspec import Struct
 
@@ -88,7 +87,6 @@ _CHAPTER = pattern_of(
 )
 
 
-@lru_cache(2_000)  # questions about the whole read the same passages again and again
 def is_front_matter(text: str) -> bool:
     """Whether a passage is mainly a licence, an imprint, a note on the edition or a list of contents."""
     plain = text.casefold()

@@ -68,6 +68,7 @@ _ENTITY = pattern_of(
 )
 _WRITTEN_TAG = pattern_of(TAG, re.IGNORECASE)
 _STRUCTURAL = frozenset("\\`*_#|[]")  # what is written as an entity is no mark of Markdown
+_TAG_BEHIND_BRACKET = pattern_of(r"[A-Za-z/!?]")
 _MOST_CODE_POINTS = 2  # of one entity
 _NUMERIC = pattern_of(r"[0-9+\-−=()n\s]+")
 
@@ -126,9 +127,13 @@ def _character(match: re.Match[str]) -> str:
         tags = html.unescape(match["tags"])
         return f"`{tags}`" if _WRITTEN_TAG.search(tags) else tags
     character = html.unescape(match[0])
-    if len(character) > _MOST_CODE_POINTS or character in _STRUCTURAL:
+    line_before = match.string[: match.start()].rpartition("\n")[2]
+    begins_tag = character == "<" and _TAG_BEHIND_BRACKET.match(match.string, match.end())
+    begins_quote = character == ">" and not line_before.strip()
+    is_mark = begins_tag or begins_quote or character in _STRUCTURAL
+    if is_mark or len(character) > _MOST_CODE_POINTS:
         return match[0]
-    return " " if character in ("\n", "\r", "\t") else character
+    return " " if character < " " else character
 
 
 def without_blank_runs(text: str) -> str:

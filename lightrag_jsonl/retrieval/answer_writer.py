@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from msgspec import Struct, field, structs
+from msgspec import Struct, field
 
 from lightrag_jsonl.core.answers import (
     Context,
@@ -141,12 +141,18 @@ class AnswerWriter(Struct, frozen=True, kw_only=True):
             return param.fail_response
         if context.dropped != Dropped():
             words = FIXED_WORDS[known_language(self.language)]
-            return words.over_budget.format(f"{param.max_total_tokens:,}")
+            return words.over_budget.format(param.max_total_tokens)
         prompts = self.client.prompts
         unread = await read(self.store, unread_documents)
         if unread is None:
             outcome = await read(self.store, lambda view: filter_outcome(view, param.where))
-            searched = {"as_of": param.as_of or "", **structs.asdict(outcome)}
+            searched = {
+                "as_of": param.as_of or "",
+                "where": outcome.where,
+                "documents": outcome.documents,
+                "unknown_fields": outcome.unknown_fields,
+                "fields": outcome.fields,
+            }
             return prompts.render("no-context", searched)[-1].content.strip()
         variables = {
             "pending": unread.pending,

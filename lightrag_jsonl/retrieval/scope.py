@@ -134,7 +134,7 @@ def may_answer(task: SearchTask, seeds: Seeds) -> bool:
     """Whether the index may hold anything about the question; small talk ("hello") is about nothing.
 
     It may if the question asks about the whole collection, if the nearest passage reaches the
-    `likeness_floor`, or if the question names an entity or a numbered part, or uses words that occur.
+    `likeness_floor`, or if the question names an entity or 第22条, or uses words that occur.
     """
     query = task.query
     if query.likeness_floor is None or task.param.ll_keywords or not len(seeds.dense):

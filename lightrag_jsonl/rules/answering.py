@@ -43,6 +43,7 @@ from lightrag_jsonl.text.question_kinds import (
 )
 
 NEAREST_SENTENCES = 3  # sentences of an answer
+_OF_A_TEXT = pattern_of(r"\s+(?:of|in)\s")
 MOST_EMBEDDED = 40  # sentences of the best passages, where none has a word of the question
 # Not tuned: from half to twice as much, answers of SQuAD, DRCD and CMRC 2018 hold as many of the labels.
 SETTING_WEIGHT = 0.5  # of a term that stands only in the headings above a sentence
@@ -205,13 +206,7 @@ def nearest_quotes(question: str, context: Context, language: Language) -> list[
         return []
     weights = _term_weights(question, context, quotes)
     if parts:
-        written_parts = " ".join([question[part.start : part.end] for part in parts])
-        own_terms = terms_with_characters(written_parts)
-        other_weights = {term: weight for term, weight in weights.items() if term not in own_terms}
-        return sorted(
-            _of_asked_texts(quotes, other_weights),
-            key=lambda quote: (quote in naming, -_score(quote, other_weights)),
-        )
+        return _quotes_of_asked_text(question, parts, (inside, naming), weights)
     own_names = spellings_by_name[0] if len(names) == 1 else []
     of_dates = are_of_dates(quotes, context, days_and_months(question))
     # Where all have the name or are of the date, its words tell nothing.
@@ -232,15 +227,38 @@ def nearest_quotes(question: str, context: Context, language: Language) -> list[
     return _with_what_is_asked(ranked, passages, other_weights)
 
 
-def _of_asked_texts(quotes: Sequence[Quote], weights: Mapping[str, float]) -> list[Quote]:
-    """The quotes of the texts whose titles have most of a question's words: "section 12 of the lease"."""
-    weights_of_titles = [
-        sum([weights.get(term, 0.0) for term in sorted(terms_with_characters(quote.title))])
-        for quote in quotes
+def _quotes_of_asked_text(
+    question: str,
+    parts: Sequence[NumberedPart],
+    groups: Sequence[Sequence[Quote]],
+    weights: Mapping[str, float],
+) -> list[Quote]:
+    """The quotes of parts that a question names, a group after the other, the nearest to the question's other words
+    first: of several texts those whose titles have most of the words that name the text.
+    """
+    written_parts = " ".join([question[part.start : part.end] for part in parts])
+    own_terms = terms_with_characters(written_parts)
+    other_weights = {term: weight for term, weight in weights.items() if term not in own_terms}
+    naming_terms = terms_with_characters(_text_of_parts(question, parts)) & other_weights.keys()
+    weights_of_titles: dict[str, float] = {}
+    for quote in chain.from_iterable(groups):
+        title_terms = terms_with_characters(quote.title) & naming_terms
+        weights_of_titles[quote.title] = sum([other_weights[term] for term in sorted(title_terms)])
+    greatest = max(weights_of_titles.values(), default=0.0)
+    return [
+        quote
+        for group in groups
+        for quote in sorted(group, key=lambda quote: -_score(quote, other_weights))
+        if weights_of_titles[quote.title] == greatest
     ]
-    greatest = max(weights_of_titles, default=0.0)
-    weighted_quotes = zip(quotes, weights_of_titles, strict=True)
-    return [quote for quote, weight in weighted_quotes if weight == greatest]
+
+
+def _text_of_parts(question: str, parts: Sequence[NumberedPart]) -> str:
+    """The words that name the text of the parts: before 第二条, or "of the lease" behind section 2; "" without any."""
+    if not parts[0].unit.isascii():
+        return question[: parts[0].start]
+    naming = _OF_A_TEXT.match(question, parts[-1].end)
+    return "" if naming is None else question[naming.end() :]
 
 
 def _tells_something(term: str) -> bool:

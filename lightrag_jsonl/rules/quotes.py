@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import TypeAlias
 
@@ -144,6 +144,7 @@ def _chunk_quotes(chunk: Chunk, rank: int, title: str) -> Iterator[Quote]:
         if not line or (setting.takes(text, start, end, line, is_last=is_last) and len(spans) > 1):
             continue
         lead = setting.lead_of(text, start, line)
+        lead = "" if lead == line else lead
         if TABLE_ROW.match(text, _line_start(text, start)):
             line = setting.row(line)
         above = setting.words
@@ -537,34 +538,37 @@ def _places_by_term(quotes: Sequence[Quote]) -> tuple[Places, Places, defaultdic
         before = quotes[max(place - 1, 0)]
         if (before.chunk_id, before.setting) != (quote.chunk_id, quote.setting):
             open_terms = {}
-        headings = quote.setting.replace(HEADING_SEPARATOR, "\n").split("\n")
-        # Below headings, the numbers of lines are those of points.
-        parts_of = _parts_and_lines if len(headings) == 1 else numbered_parts
-        named = [*parts_of(quote.lead), *parts_of(quote.text)]
-        begun = [*_begun(quote.lead, parts_of), *_begun(quote.text, parts_of)]
-        for part in begun:
+        title, *headings = quote.setting.replace(HEADING_SEPARATOR, "\n").split("\n")
+        parts_above = [part for heading in headings for part in _opening_parts(heading)]
+        # Below a heading with a number, the numbers of lines are those of points.
+        parts_of = numbered_parts if parts_above else _parts_and_lines
+        lead_parts = parts_of(quote.lead)
+        text_parts = parts_of(quote.text)
+        opening = [part for part in lead_parts if not _is_mention(quote.lead, part)]
+        opening += [part for part in text_parts if not _is_mention(quote.text, part)]
+        for part in opening:
             open_terms[part.unit] = part.term
-            titles_by_unit[part.unit].add(quote.title)
+            titles_by_unit[part.unit].add(title)
         terms_in = {*open_terms.values()}
-        for heading in headings:
-            for part in _begun(heading, _parts_and_lines):
-                titles_by_unit[part.unit].add(quote.title)
-                if part.unit not in open_terms:
-                    terms_in.add(part.term)
+        for part in parts_above:
+            titles_by_unit[part.unit].add(title)
+            if part.unit not in open_terms:
+                terms_in.add(part.term)
         for term in terms_in:
             places_in[term].add(place)
-        for term in [*terms_in, *(part.term for part in named)]:
+        for term in [*terms_in, *(part.term for part in [*lead_parts, *text_parts])]:
             places_on[term].add(place)
     return places_in, places_on, titles_by_unit
 
 
-def _begun(text: str, parts_of: Callable[[str], list[NumberedPart]]) -> list[NumberedPart]:
-    """The parts that a sentence or a heading begins; one that goes on in small letters only mentions its part."""
-    return [
-        part
-        for part in parts_of(text)
-        if part.start <= _BEGINNING and not text[part.end :].lstrip()[:1].islower()
-    ]
+def _opening_parts(heading: str) -> list[NumberedPart]:
+    """The parts that a heading begins."""
+    return [part for part in _parts_and_lines(heading) if part.start <= _BEGINNING]
+
+
+def _is_mention(sentence: str, part: NumberedPart) -> bool:
+    """Whether a sentence only mentions a part: it does not begin with the part, or goes on in small letters."""
+    return part.start > _BEGINNING or sentence[part.end :].lstrip()[:1].islower()
 
 
 def _parts_and_lines(text: str) -> list[NumberedPart]:

@@ -104,7 +104,7 @@ class NumberedPart(NamedTuple):
 
     @property
     def term(self) -> str:
-        """One word for the full text: "第22条", "section12"."""
+        """One word for all writings of the part: "第22条", which the full text has, "section12"."""
         is_english = self.unit.isascii()
         return f"{self.unit}{self.number}" if is_english else f"第{self.number}{self.unit}"
 

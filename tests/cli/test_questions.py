@@ -90,7 +90,7 @@ def test_notes_below_an_answer_are_in_the_language_of_the_index(tmp_path: Path) 
     assert "注意：回答不完整" in result.stderr and "注意：回答中的 [7]" in result.stderr
     assert "note:" not in result.stderr
     over_budget = run("query", "-w", kb, "--max-tokens", "5", "灯塔？")
-    assert "检索到的内容都放不进 5 个 token 的预算。" in over_budget.stdout
+    assert "检索到的内容均超出 5 个 token 的上限。" in over_budget.stdout
 
 
 def test_what_a_failed_question_cost_is_reported(kb: Path) -> None:
@@ -142,7 +142,7 @@ def test_the_reason_why_nothing_was_found_is_printed(
 @pytest.mark.parametrize(
     ("option", "told"),
     [
-        ("--max-tokens 5", "Nothing of what was found fits into 5 tokens."),
+        ("--max-tokens 5", "Nothing of what was found fits into the budget of tokens (5)."),
         (
             "--where titel=x",
             "No document passes the filter (titel = x). No document has titel; the fields are "

@@ -185,6 +185,11 @@ def test_marks_of_raised_and_lowered_characters_go() -> None:
         ("《&lt;航海日志&gt;序》，１ &lt; ２", "《<航海日志>序》，１ < ２"),
         ("用 &lt;b&gt;&lt;br/&gt; 与 List&lt;Ship&gt;", "用 `<b><br/>` 与 List<Ship>"),
         ("&#42;sic&#42; &#124; &bogus; AT&T; &amp;lt;", "&#42;sic&#42; &#124; &bogus; AT&T; &lt;"),
+        (
+            "Write &lt;a href=&quot;x&quot;&gt; or &#60;b&#62; to link",
+            'Write &lt;a href="x"> or &#60;b> to link',
+        ),
+        ("&gt; 5 kg, &lt;!-- not hidden", "&gt; 5 kg, &lt;!-- not hidden"),
         ("`&nbsp;`\n\n```\n&nbsp;\n```\n", "`&nbsp;`\n\n```\n&nbsp;\n```\n"),
     ],
 )

@@ -245,6 +245,7 @@ async def test_a_daily_note_has_its_day(tmp_path: Path) -> None:
         ("条例（2026-11-03修订）🐟.md", "2026-11-03"),
         ("pump_2026_11_03_log.md", "2026-11-03"),
         ("leave-2026-11-03-to-2026-11-09.md", None),
+        ("2026-11-03_2026-11-09.md", None),
         ("part-2026-13-45.md", None),
         ("order-12026-11-03.md", None),
         ("pump-2026-11.md", None),

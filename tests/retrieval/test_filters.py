@@ -129,8 +129,8 @@ async def test_a_name_without_a_sentence_was_looked_for_in_what_passes(
 @pytest.mark.parametrize(
     ("language", "told"),
     [
-        ("en", "Nothing of what was found fits into 5 tokens."),
-        ("zh", "检索到的内容都放不进 5 个 token 的预算。"),
+        ("en", "Nothing of what was found fits into the budget of tokens (5)."),
+        ("zh", "检索到的内容均超出 5 个 token 的上限。"),
     ],
 )
 async def test_what_the_budget_does_not_hold_was_found(

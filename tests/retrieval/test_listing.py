@@ -189,7 +189,7 @@ async def test_a_filter_hides_items_of_other_documents(tmp_path: Path) -> None:
             "zh",
             "列出所有产品。",
             {"where": {"id": "铁"}},
-            "图谱列表（类型：产品，在过滤条件范围内），据图谱所知共 1 项：",
+            "图谱列表（类型：产品，符合过滤条件），据图谱所知共 1 项：",
         ),
     ],
 )

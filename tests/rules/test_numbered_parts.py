@@ -177,6 +177,56 @@ def test_a_part_is_that_of_the_text_asked_about(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("texts", "language", "question", "wanted"),
+    [
+        (
+            ["# Lease\n\n1. Term. It runs on.\n\n12. Repairs. Ole mends the roof."],
+            "en",
+            "What does section 12 say?",
+            "roof",
+        ),
+        (
+            ["**Terms**\n\n1. Term. It runs on.\n\n12. Repairs. Ole mends it. 🛶"],
+            "en",
+            "What does section 12 say?",
+            "mends",
+        ),
+        (
+            ["# Rules\n\n## Section 13 opening hours\n\nBoats leave at nine."],
+            "en",
+            "What does section 13 say?",
+            "at nine",
+        ),
+        (
+            [
+                "# Lease\n\nSection 12. Ending\n\nIt ends in May.",
+                "# Termination guide\n\nSee section 12 first.",
+            ],
+            "en",
+            "What does section 12 say about termination?",
+            "in May",
+        ),
+        (
+            ["# 租赁合同\n\n第十二条 租金每月一付。", "# 管理规定\n\n另见第十二条。"],
+            "zh",
+            "第十二条对租金的规定是什么？",
+            "每月一付",
+        ),
+    ],
+)
+def test_a_part_is_found_below_any_heading(
+    tmp_path: Path, texts: list[str], language: str, question: str, wanted: str
+) -> None:
+    """A heading without a number takes no number away, a heading is no mere mention, and a word of the question in
+    another title hides no text.
+    """
+    with LightRAG(tmp_path, language=language) as rag:
+        rag.insert(texts)
+        assert wanted in rag.query(question).text
+
+
+@pytest.mark.slow
 def test_the_passage_of_a_number_comes_first(tmp_path: Path) -> None:
     """Of many short passages, the one with the number is the best, in either writing."""
     with LightRAG(tmp_path, language="zh") as rag:
