@@ -43,6 +43,7 @@ from lightrag_jsonl.text.question_kinds import (
 )
 
 NEAREST_SENTENCES = 3  # sentences of an answer
+_CLAUSE_END = pattern_of(r"[，,；;。:：]")
 _OF_A_TEXT = pattern_of(r"\s+(?:of|in)\s")
 MOST_EMBEDDED = 40  # sentences of the best passages, where none has a word of the question
 # Not tuned: from half to twice as much, answers of SQuAD, DRCD and CMRC 2018 hold as many of the labels.
@@ -206,7 +207,8 @@ def nearest_quotes(question: str, context: Context, language: Language) -> list[
         return []
     weights = _term_weights(question, context, quotes)
     if parts:
-        return _quotes_of_asked_text(question, parts, (inside, naming), weights)
+        titles = {*context.documents.values()}
+        return _quotes_of_asked_text(question, parts, titles, (inside, naming), weights)
     own_names = spellings_by_name[0] if len(names) == 1 else []
     of_dates = are_of_dates(quotes, context, days_and_months(question))
     # Where all have the name or are of the date, its words tell nothing.
@@ -230,33 +232,34 @@ def nearest_quotes(question: str, context: Context, language: Language) -> list[
 def _quotes_of_asked_text(
     question: str,
     parts: Sequence[NumberedPart],
+    titles: Set[str],
     groups: Sequence[Sequence[Quote]],
     weights: Mapping[str, float],
 ) -> list[Quote]:
     """The quotes of parts that a question names, a group after the other, the nearest to the question's other words
-    first: of several texts those whose titles have most of the words that name the text.
+    first: only those under the titles, of all that were found, with most of the words that name the text.
     """
     written_parts = " ".join([question[part.start : part.end] for part in parts])
     own_terms = terms_with_characters(written_parts)
     other_weights = {term: weight for term, weight in weights.items() if term not in own_terms}
     naming_terms = terms_with_characters(_text_of_parts(question, parts)) & other_weights.keys()
     weights_of_titles: dict[str, float] = {}
-    for quote in chain.from_iterable(groups):
-        title_terms = terms_with_characters(quote.title) & naming_terms
-        weights_of_titles[quote.title] = sum([other_weights[term] for term in sorted(title_terms)])
+    for title in titles:
+        title_terms = terms_with_characters(title) & naming_terms
+        weights_of_titles[title] = sum([other_weights[term] for term in sorted(title_terms)])
     greatest = max(weights_of_titles.values(), default=0.0)
     return [
         quote
         for group in groups
         for quote in sorted(group, key=lambda quote: -_score(quote, other_weights))
-        if weights_of_titles[quote.title] == greatest
+        if weights_of_titles.get(quote.title, 0.0) == greatest
     ]
 
 
 def _text_of_parts(question: str, parts: Sequence[NumberedPart]) -> str:
     """The words that name the text of the parts: before 第二条, or "of the lease" behind section 2; "" without any."""
     if not parts[0].unit.isascii():
-        return question[: parts[0].start]
+        return _CLAUSE_END.split(question[: parts[0].start])[-1]
     naming = _OF_A_TEXT.match(question, parts[-1].end)
     return "" if naming is None else question[naming.end() :]
 
@@ -308,6 +311,9 @@ def _nothing_found(question: str, language: Language, words: FixedWords, *, filt
     parts = numbered_parts(question)
     written_parts = [question[part.start : part.end].strip() for part in parts]
     names = names_in_question(_without_parts(question, parts), language)
+    if parts and not names:  # other texts may have such parts
+        naming_words = content_words(_text_of_parts(question, parts))
+        names = [word for word in naming_words if not is_of_any_text(word)]
     if names := [*names, *written_parts]:
         return found_with.format(words.list_comma.join(names))
     return words.filtered_nothing_found if filtered else words.nothing_found

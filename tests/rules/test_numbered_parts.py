@@ -156,6 +156,7 @@ The keys lie with Una Pike. Section 2 stays in force without them.
         ("en", "What does section 2 of the lease say?", ["rent is due"], ["metres", "lantern"]),
         ("en", "What does section 9 of the lease say?", [], ["Ole Quist", "metres"]),
         ("en", "What does section 1 of the Ilmar Statutes say?", [], ["crowns", "rent is"]),
+        ("en", "What does section 1 of the lease say?", ["“lease; section 1”"], ["crowns", "May"]),
         ("zh", "桑拿房章程第二条是什么？", ["每周三开放"], ["每天开放"]),
         ("zh", "图书室章程第2条是什么？", ["每天开放"], ["每周三"]),
     ],
