@@ -16,6 +16,7 @@ from lightrag_jsonl.readers.open_document_numbers import (
     TEXT_NAMESPACE,
     ListNumbers,
 )
+from lightrag_jsonl.readers.slides import numbered_slide, shared_pages
 from lightrag_jsonl.readers.tables import TableRow, described_rows
 from lightrag_jsonl.readers.titles import confirmed_title, heading_title
 from lightrag_jsonl.readers.xml_elements import is_damaged, local_name, whole_number, xml_root
@@ -27,6 +28,7 @@ CONTENT = "content.xml"
 XLINK = "{http://www.w3.org/1999/xlink}href"
 DUBLIN_CORE = "{http://purl.org/dc/elements/1.1/}"
 REPETITION = re.compile(rb'number-(?:columns|rows)-repeated="(\d{1,9})')
+TITLE_FRAME = "{*}frame[@{urn:oasis:names:tc:opendocument:xmlns:presentation:1.0}class='title']"
 CELLS = (f"{TABLE_NAMESPACE}table-cell", f"{TABLE_NAMESPACE}covered-table-cell")
 SPACES = (f"{TEXT_NAMESPACE}s", f"{TEXT_NAMESPACE}tab", f"{TEXT_NAMESPACE}line-break")
 VALUES = ("value", "date-value", "time-value", "boolean-value", "string-value")
@@ -34,7 +36,7 @@ SIGNS_IN_TEXT = {"tab": "\t", "line-break": "\n"}  # by element
 MOST_SPACES = 100  # in a row, of which a file can state any number
 UNSEEN_ELEMENTS = word_set(
     "tracked-changes forms sequence-decls variable-decls user-field-decls desc event-listeners scripts ruby-text"
-    " settings plugin master-page"
+    " settings plugin master-page page-number"
 )
 _LAYOUT = re.compile(r"[ \t\r\n]+")  # in XML, a single space
 
@@ -68,17 +70,21 @@ def read_ods(data: bytes, meter: FileMeter) -> Document:
 
 
 def read_odp(data: bytes, meter: FileMeter) -> Document:
-    """The texts of a presentation, a page for each slide with the notes."""
+    """The texts and notes of a presentation; pages and headings are those of `read_pptx`."""
     package = _Package(data, ".odp", meter)
     meter.add_cells(package.repetitions)
     reader = _OpenText(package, meter)
-    pages: list[str] = []
+    texts = []
     for number, slide in enumerate(package.body.iter("{*}page"), 1):
         meter.add_pages(1)
-        text = "\n\n".join([f"# Slide {number}", *reader.blocks(slide)])
+        title_frame = slide.find(TITLE_FRAME)
+        title_texts = [] if title_frame is None else reader.blocks([title_frame])
+        blocks = reader.blocks(shape for shape in slide if shape is not title_frame)
+        text = numbered_slide(number, single_spaced(" ".join(title_texts)), blocks)
         meter.add_characters(len(text))
-        pages.append(text)
-    return Document("", pages=tuple(pages), title=package.title or None)
+        texts.append(text)
+    title = confirmed_title(package.title, "\n".join(texts))
+    return Document("", pages=tuple(shared_pages(texts)), title=title)
 
 
 class _Package:

@@ -1,19 +1,26 @@
 """Reads PDF files: the text of each page, column by column."""
 
-import re
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import groupby, pairwise
 from statistics import median
 from typing import Any
+
+from msgspec import Struct
 
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.types import Document, Picture
 from lightrag_jsonl.readers.arabic import has_arabic, ordered_text
 from lightrag_jsonl.readers.limits import FileMeter
-from lightrag_jsonl.readers.markdown import markdown_heading
 from lightrag_jsonl.readers.pdf_charts import chart_areas
 from lightrag_jsonl.readers.pdf_forms import form_values
+from lightrag_jsonl.readers.pdf_headings import (
+    Levels,
+    listed_headings,
+    tagged_headings,
+    with_headings,
+)
+from lightrag_jsonl.readers.pdf_text import is_readable, repaired, whole_words
 from lightrag_jsonl.readers.pictures import (
     SEEING_ADVICE,
     Box,
@@ -26,16 +33,10 @@ from lightrag_jsonl.readers.pictures import (
 )
 from lightrag_jsonl.readers.running_lines import PrintedPage, without_running_lines
 from lightrag_jsonl.readers.titles import confirmed_title
-from lightrag_jsonl.text.cjk import is_cjk
-from lightrag_jsonl.text.strings import single_spaced
 
 FEWEST_LINES = 4  # in a column
 COLUMN = 0.25  # of the width of the text: lines of a column are at least so wide, unlike cells
 CROSSING = 0.3  # of the lines at most: titles and figures may be as wide as several columns
-LONGEST_NUMBER = 12  # characters before the title of a heading, as in "Chapter 12: "
-VERTICAL_LINE = 2  # characters of a line where PDFium reads vertical writing
-FEWEST_VERTICAL = 8  # lines of vertical writing
-FULL_LINE = 0.8  # of the longest line: a Chinese line of this length goes on in the next line
 
 MARGIN_GAP = 1.2  # of a line's height, between a running line and the text
 MOST_MARGIN_LINES = 6  # and their parts: title, number and date can stand apart in one line
@@ -44,15 +45,29 @@ TITLE_PAGES = 3  # at the beginning, where the title of a document stands
 
 SCANNED_ADVICE = f"recognize its text (OCR) first, or {SEEING_ADVICE}"
 
+UNKNOWN_CHARACTERS = "the fonts do not say which characters they show"
+
 _pdfium_lock = threading.Lock()  # PDFium is not made for threads
 
 
+class PdfPage(Struct, frozen=True, kw_only=True):
+    """A page as the file has it; words may be divided at the ends of lines."""
+
+    text: str
+    filled_fields: tuple[str, ...]
+    margins: tuple[str, ...]
+    headings: Levels
+    is_readable: bool
+    is_picture: bool
+    pictures: list[Picture]
+
+
 def read_pdf(data: bytes, meter: FileMeter) -> Document:
-    """The pages of a PDF file; headings from the table of contents are marked as in Markdown.
+    """The pages of a PDF file; headings in the table of contents, and those tagged so, are marked as in Markdown.
 
     Filled fields follow the text of the page. Running headers, footers and page numbers are left
-    out; scanned pages are noted. `ConfigError` for broken and encrypted files, and for files
-    without text: scanned pages need OCR, or a vision model.
+    out; scanned pages, and pages whose fonts do not say which characters they show, are noted. `ConfigError`
+    for broken and encrypted files, and for files without text: such pages need OCR, or a vision model.
     """
     import pypdfium2
 
@@ -67,33 +82,50 @@ def read_pdf(data: bytes, meter: FileMeter) -> Document:
             meter.add_pages(len(pdf))
             if pdf.get_formtype():
                 pdf.init_forms()
-            titles = _titles(pdf)
+            headings = listed_headings(pdf)
             property_title = pdf.get_metadata_value("Title")
-            printed: list[PrintedPage] = []
-            scanned = []
-            pictures: list[Picture] = []
+            pages: list[PdfPage] = []
             for index in range(len(pdf)):
-                page, is_picture, page_pictures = _page(pdf, index, sees=meter.sees)
-                meter.add_characters(len(page.text))
-                printed.append(page)
-                pictures += page_pictures
-                if is_picture:
-                    scanned.append(index + 1)
+                pages.append(_page(pdf, index, sees=meter.sees))
+                meter.add_characters(len(pages[-1].text))
         finally:
             pdf.close()
+    pictures = [picture for page in pages for picture in page.pictures]
     shown_pictures = add_pictures(meter, without_logos(pictures, picture_place))
+    printed = _printed_pages(pages)
     has_text = any(page.text.strip() for page in printed)
+    unreadable = [number for number, page in enumerate(pages, start=1) if not page.is_readable]
     if not has_text and not shown_pictures:
-        raise ConfigError(f"has no text: if its pages were scanned, {SCANNED_ADVICE}")
-    if scanned and not meter.sees:
-        meter.add_note(f"no text on {_page_list(scanned)}: a picture; {SCANNED_ADVICE}")
-    pages = [
-        _with_headings(text, titles.get(index, ()))
+        cause = f"{UNKNOWN_CHARACTERS};" if unreadable else "if its pages were scanned,"
+        raise ConfigError(f"has no text: {cause} {SCANNED_ADVICE}")
+    if not meter.sees:
+        scanned = [number for number, page in enumerate(pages, start=1) if page.is_picture]
+        if scanned:
+            meter.add_note(f"no text on {_page_list(scanned)}: a picture; {SCANNED_ADVICE}")
+        if unreadable:
+            where = _page_list(unreadable)
+            meter.add_note(f"no text on {where}: {UNKNOWN_CHARACTERS}; {SCANNED_ADVICE}")
+    texts = [
+        with_headings(text, headings.get(index, {}) | pages[index].headings)
         for index, text in enumerate(without_running_lines(printed))
     ]
     beginning = "\n".join(page.text for page in printed[:TITLE_PAGES])
     title = confirmed_title(property_title, beginning)
-    return Document("", title=title, pages=tuple(pages), pictures=shown_pictures)
+    return Document("", title=title, pages=tuple(texts), pictures=shown_pictures)
+
+
+def _printed_pages(pages: Sequence[PdfPage]) -> list[PrintedPage]:
+    """The repaired texts of the pages, filled fields below, and the lines in their margins."""
+    words = whole_words(page.text for page in pages)
+    printed = []
+    for page in pages:
+        text = repaired(page.text, words)
+        text = "\n".join(filter(None, [text, *page.filled_fields]))
+        margin_lines = [
+            line for margin in page.margins for line in repaired(margin, words).split("\n")
+        ]
+        printed.append(PrintedPage(text, tuple(margin_lines)))
+    return printed
 
 
 def _pictures(page: Any, number: int, lines: Sequence[Box], *, has_text: bool) -> list[Picture]:
@@ -120,35 +152,34 @@ def _page_list(numbers: Sequence[int]) -> str:
     return f"{noun} {listed}"
 
 
-def _page(pdf: Any, index: int, *, sees: bool) -> tuple[PrintedPage, bool, list[Picture]]:
-    """The text of a page with filled fields, whether the page is a picture without text, and, for who
-    sees, its pictures.
-    """
+def _page(pdf: Any, index: int, *, sees: bool) -> PdfPage:
+    """A page as the file has it; with pictures for who `sees`."""
     import pypdfium2.raw as pdfium
 
     page = pdf[index]
     textpage = page.get_textpage()
     try:
         lines = _line_boxes(textpage)
-        columns = _in_columns(lines, Box(*page.get_bbox()))
-        column_texts = [_area_text(textpage, column) for column in columns]
         filled_fields = dict.fromkeys(form_values(page))
-        text = _repaired("\n".join(column_texts))
-        text = "\n".join(filter(None, [text, *filled_fields]))
-        margin_lines: list[str] = []
-        for margin in _margins(lines):
-            margin_text = _repaired(_area_text(textpage, margin))
-            margin_lines += margin_text.split("\n")
+        readable = is_readable(textpage)
+        text = ""
+        if readable:
+            columns = _in_columns(lines, Box(*page.get_bbox()))
+            text = "\n".join(_area_text(textpage, column) for column in columns)
+        has_text = bool(text.strip() or filled_fields)
         images = page.get_objects(filter=[pdfium.FPDF_PAGEOBJ_IMAGE], max_depth=3)
-        has_text = bool(text.strip())
-        is_picture = not has_text and any(images)
-        pictures: list[Picture] = []
-        if sees:
-            pictures = _pictures(page, index + 1, lines, has_text=has_text)
+        return PdfPage(
+            text=text,
+            filled_fields=tuple(filled_fields),
+            margins=tuple(_area_text(textpage, margin) for margin in _margins(lines)),
+            headings=tagged_headings(page, textpage),
+            is_readable=readable,
+            is_picture=readable and not has_text and any(images),
+            pictures=_pictures(page, index + 1, lines, has_text=has_text) if sees else [],
+        )
     finally:
         textpage.close()
         page.close()
-    return PrintedPage(text, tuple(margin_lines)), is_picture, pictures
 
 
 def _margins(lines: Sequence[Box]) -> list[Box]:
@@ -240,53 +271,3 @@ def _jumps_over(gap: float, line: Box, following: Box) -> bool:
     """Whether a line is followed by a line of the same height beyond the gap."""
     middle = (line.bottom + line.top) / 2
     return line.right <= gap <= following.left and following.bottom < middle < following.top
-
-
-def _repaired(text: str) -> str:
-    """The text with divided words and Chinese lines joined."""
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    text = re.sub(r"(?<=[^\W\d_])[\x02\ufffe]\n?(?=[^\W\d_])", _hyphen, text)
-    text = re.sub(r"[\x02\ufffe]", "-", text)
-    lines = text.split("\n")
-    lengths = [len(line) for line in lines]
-    is_vertical = len(lines) >= FEWEST_VERTICAL and median(lengths) <= VERTICAL_LINE
-    full_length = 0 if is_vertical else FULL_LINE * max(lengths)
-    joined = lines[0]
-    for previous, line in pairwise(lines):
-        is_chinese = is_cjk(previous[-1:]) and is_cjk(line[:1])
-        if not is_chinese or len(previous) < full_length:
-            joined += "\n"
-        joined += line
-    return joined
-
-
-def _hyphen(match: re.Match[str]) -> str:
-    """Nothing between the halves of a word; a hyphen before a name, as in "Jean-Paul"."""
-    return "-" if match.string[match.end()].isupper() else ""
-
-
-def _titles(pdf: Any) -> dict[int, list[tuple[int, str]]]:
-    """The levels and titles of the table of contents, by the index of the page."""
-    titles: dict[int, list[tuple[int, str]]] = {}
-    for entry in pdf.get_toc(max_depth=6):
-        target = entry.get_dest()
-        index = target.get_index() if target else None
-        if index is not None:
-            title = single_spaced(entry.get_title())
-            titles.setdefault(index, []).append((entry.level + 1, title))
-    return titles
-
-
-def _with_headings(text: str, titles: Iterable[tuple[int, str]]) -> str:
-    """The text with marks before titles, also before a title after a number."""
-    lines = text.split("\n")
-    for level, title in titles:
-        if not title:
-            continue
-        for index, line in enumerate(lines):
-            words = single_spaced(line)
-            number = words.removesuffix(title)
-            if number != words and len(number) <= LONGEST_NUMBER:
-                lines[index] = f"\n{markdown_heading(words, level)}\n"
-                break
-    return "\n".join(lines)

@@ -2,11 +2,12 @@
 
 import ctypes
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from lightrag_jsonl.text.strings import single_spaced
 
-LONGEST_FIELD = 1 << 20  # bytes of UTF-16
+LONGEST_TEXT = 1 << 20  # bytes of UTF-16
 
 
 def form_values(page: Any) -> Iterator[str]:
@@ -40,20 +41,20 @@ def _field(form: Any, annotation: Any) -> Iterator[str]:
     """The name of a field for people, or else the name for programs, and the value."""
     import pypdfium2.raw as pdfium
 
-    value = _read_text(pdfium.FPDFAnnot_GetFormFieldValue, form, annotation)
-    label = _read_text(pdfium.FPDFAnnot_GetFormFieldAlternateName, form, annotation)
-    name = label or _read_text(pdfium.FPDFAnnot_GetFormFieldName, form, annotation)
+    value = written_text(partial(pdfium.FPDFAnnot_GetFormFieldValue, form, annotation))
+    label = written_text(partial(pdfium.FPDFAnnot_GetFormFieldAlternateName, form, annotation))
+    name = label or written_text(partial(pdfium.FPDFAnnot_GetFormFieldName, form, annotation))
     if value:
         yield f"{name}: {value}" if name else value
 
 
-def _read_text(function: Callable[..., int], form: Any, annotation: Any) -> str:
-    """The text written by a function of PDFium, in one line."""
+def written_text(write: Callable[[Any, int], int]) -> str:
+    """The text that a function of PDFium writes into a buffer, in one line."""
     import pypdfium2.raw as pdfium
 
-    length = min(function(form, annotation, None, 0), LONGEST_FIELD)
+    length = min(write(None, 0), LONGEST_TEXT)
     buffer = ctypes.create_string_buffer(length)
     characters = ctypes.cast(buffer, ctypes.POINTER(pdfium.FPDF_WCHAR))
-    function(form, annotation, characters, length)
+    write(characters, length)
     text = buffer.raw.decode("utf-16-le", "replace")
     return single_spaced(text.rstrip("\0"))

@@ -47,10 +47,10 @@ def read_pptx(data: bytes, meter: FileMeter) -> Document:
         texts.append(text)
     title = confirmed_title(presentation.core_properties.title, "\n".join(texts))
     shown_pictures = add_pictures(meter, without_logos(pictures, picture_bytes))
-    return Document("", title=title, pages=tuple(_shared_pages(texts)), pictures=shown_pictures)
+    return Document("", title=title, pages=tuple(shared_pages(texts)), pictures=shown_pictures)
 
 
-def _shared_pages(texts: Iterable[str]) -> list[str]:
+def shared_pages(texts: Iterable[str]) -> list[str]:
     """A page for each slide, with the texts of short following slides."""
     pages: list[str] = []
     first_index = 0
@@ -85,14 +85,22 @@ def _slide_text(slide: Any, number: int, meter: FileMeter) -> str:
         notes = slide.notes_slide.notes_text_frame
         if notes is not None:
             blocks.append(notes.text.strip())
-    blocks = [block for block in blocks if block]
-    if not heading and not blocks:
+    return numbered_slide(number, heading, filter(None, blocks))
+
+
+def numbered_slide(number: int, title: str, blocks: Iterable[str]) -> str:
+    """The blocks of a slide below its number and title, in Chinese if the slide has Chinese characters; nothing
+    for a blank one.
+    """
+    text = "\n\n".join(blocks)
+    if not title and not text:
         return ""
-    is_chinese = any(map(is_cjk, "".join([heading, *blocks])))
+    is_chinese = any(map(is_cjk, f"{title}{text}"))
     name = f"幻灯片 {number}" if is_chinese else f"Slide {number}"
-    if heading:
-        name += f": {heading}"
-    return "\n\n".join([markdown_heading(name, 1), *blocks])
+    if title:
+        name += f": {title}"
+    heading = markdown_heading(name, 1)
+    return f"{heading}\n\n{text}" if text else heading
 
 
 def _shape_texts(shapes: Iterable[Any], meter: FileMeter) -> Iterator[str]:

@@ -183,19 +183,29 @@ def test_repeated_cells_count(repetition: bytes) -> None:
             read(replaced(data, "content.xml", bomb), name, limits=SMALL)
 
 
-def test_slides_of_opendocument_are_pages() -> None:
-    """Each with its number and its texts."""
+def test_slides_of_opendocument_are_read_as_those_of_powerpoint() -> None:
+    """With number and title; short slides share a page, and the field with a page's number is no text."""
+
+    def frame(words: str, **attributes: str) -> odfdo.Frame:
+        size, position = ("5cm", "2cm"), ("1cm", "1cm")
+        return odfdo.Frame.text_frame(words, size=size, position=position, **attributes)
+
     deck = odfdo.Document("presentation")
     deck.body.clear()
-    for number, words in enumerate(("A new crane", "新的起重机"), 1):
-        page = odfdo.DrawPage(str(number), name=words)
-        page.append(odfdo.Frame.text_frame(words, size=("5cm", "2cm"), position=("1cm", "1cm")))
+    for number, words in enumerate(("A new crane", "新的起重机", "It lifts 40 tons. " * 150), 1):
+        page = odfdo.DrawPage(str(number), name=words[:9])
+        page.append(frame(words.strip()))
+        page.append(frame(f"Berth {number}", presentation_class="title"))
+        numbered = odfdo.Element.from_tag(
+            "<text:p><text:page-number>&lt;number&gt;</text:page-number></text:p>"
+        )
+        page.append(numbered)
         deck.body.append(page)
 
-    assert read(saved(deck), "a.odp").pages == (
-        "# Slide 1\n\nA new crane",
-        "# Slide 2\n\n新的起重机",
-    )
+    first, second, third = read(saved(deck), "a.odp").pages
+    assert first == "# Slide 1: Berth 1\n\nA new crane\n\n# 幻灯片 2: Berth 2\n\n新的起重机"
+    assert second == ""
+    assert third.startswith("# Slide 3: Berth 3\n\nIt lifts 40 tons.")
 
 
 def test_opendocument_that_cannot_be_read_says_why() -> None:

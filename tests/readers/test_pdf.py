@@ -18,6 +18,7 @@ from reportlab.pdfgen.canvas import Canvas
 
 from lightrag_jsonl import ConfigError, LightRAG
 from lightrag_jsonl.readers.arabic import plain_letters
+from lightrag_jsonl.readers.pdf_headings import with_headings
 from tests.readers.files import lines, pdf, read, read_content
 
 NAME = "paper.pdf"
@@ -106,6 +107,21 @@ def test_divided_words_are_made_one() -> None:
     (page,) = pages(pdf(lambda canvas: lines(canvas, texts)))
     assert "an example of it by Jean-Paul" in page
     assert not set(page) & set("\x02\ufffe\r")
+
+
+def test_a_hyphen_that_the_file_has_elsewhere_stays() -> None:
+    """Or one between two words of the file that are nowhere one word; a whole word elsewhere decides."""
+    texts = [
+        "The tide-gauge and the sea-",
+        "wall of the port are new. A tide-",
+        "gauge costs much. The sea is calm, the wall high. Any-",
+        "one may look. Is there any one? Ask anyone.",
+    ]
+    (page,) = pages(pdf(lambda canvas: lines(canvas, texts)))
+    words = " ".join(page.split())
+    assert "the sea-wall of the port" in words
+    assert "A tide-gauge costs" in words
+    assert "Anyone may look" in words
 
 
 def test_chinese_lines_are_joined() -> None:
@@ -259,6 +275,88 @@ def test_a_page_that_is_a_picture_is_noted() -> None:
     assert note.startswith("no text on page 2: a picture; recognize its text (OCR) first")
 
 
+def written(objects: list[str]) -> bytes:
+    """A PDF file of objects as the format writes them; the first is the catalog."""
+    numbered = [f"{number} 0 obj\n{body}\nendobj\n" for number, body in enumerate(objects, 1)]
+    trailer = f"trailer << /Size {len(objects) + 1} /Root 1 0 R >>\n%%EOF"
+    return "".join(["%PDF-1.4\n", *numbered, trailer]).encode("latin-1")
+
+
+def tagged(*parts: tuple[str, list[str]]) -> bytes:
+    """A page of parts with the tag and the lines of each, as a word processor writes it."""
+    content = "BT /F1 12 Tf 14 TL 50 700 Td\n"
+    for mark, (tag, texts) in enumerate(parts):
+        shown = " ".join(f"({text}) Tj T*" for text in texts)
+        content += f"/{tag} << /MCID {mark} >> BDC {shown} EMC\n"
+    content += "ET"
+    first = 7
+    numbers = [f"{first + mark} 0 R" for mark in range(len(parts))]
+    return written(
+        [
+            "<< /Type /Catalog /Pages 2 0 R /MarkInfo << /Marked true >> /StructTreeRoot 6 0 R >>",
+            "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+            "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents 4 0 R /StructParents 0 "
+            "/Resources << /Font << /F1 5 0 R >> >> >>",
+            f"<< /Length {len(content)} >>\nstream\n{content}\nendstream",
+            "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>",
+            f"<< /Type /StructTreeRoot /K [{' '.join(numbers)}] "
+            f"/ParentTree << /Nums [0 [{' '.join(numbers)}]] >> >>",
+            *(
+                f"<< /Type /StructElem /S /{tag} /P 6 0 R /Pg 3 0 R /K {mark} >>"
+                for mark, (tag, _) in enumerate(parts)
+            ),
+        ]
+    )
+
+
+def test_what_a_file_tags_as_heading_is_one() -> None:
+    """Also over several lines; other lines with the same words are none, nor is a line before it part of it."""
+    data = tagged(
+        ("P", ["Berths"]),
+        ("H1", ["Rules of the"]),
+        ("P", ["harbour of Leith, and of its", "Fees"]),
+        ("H2", ["Fees of", "the pilots"]),
+        ("P", ["A pilot costs 40 pounds."]),
+    )
+    (page,) = pages(data)
+    marked = [line for line in page.split("\n") if line.startswith("#")]
+    assert marked == ["# Rules of the", "## Fees of the pilots"]
+    assert "\nFees\n" in page and "\nBerths\n" in f"\n{page}"
+
+
+def test_a_heading_in_the_contents_and_in_the_tags_is_marked_once() -> None:
+    """With and without its number."""
+    text = with_headings("4 Fees\nA pilot costs 40 pounds.", {"Fees": 2, "4 Fees": 1})
+    assert text == "\n## 4 Fees\n\nA pilot costs 40 pounds."
+
+
+def test_characters_that_a_font_does_not_name_are_no_text() -> None:
+    """What PDFium would guess of the numbers of glyphs is not told: the page is noted, as a picture would be."""
+    glyphs = "".join(f"{number:04X}" for number in range(36, 60))
+    nameless = f"BT /F1 12 Tf 50 700 Td <{glyphs}> Tj ET"
+    named = "BT /F2 12 Tf 50 700 Td (Ada Brook led the team.) Tj ET"
+    resources = "/Resources << /Font << /F1 7 0 R /F2 8 0 R >> >>"
+    page = "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800]"
+    data = written(
+        [
+            "<< /Type /Catalog /Pages 2 0 R >>",
+            "<< /Type /Pages /Kids [3 0 R 4 0 R] /Count 2 >>",
+            f"{page} {resources} /Contents 5 0 R >>",
+            f"{page} {resources} /Contents 6 0 R >>",
+            f"<< /Length {len(nameless)} >>\nstream\n{nameless}\nendstream",
+            f"<< /Length {len(named)} >>\nstream\n{named}\nendstream",
+            "<< /Type /Font /Subtype /Type0 /BaseFont /Subset /Encoding /Identity-H /DescendantFonts [9 0 R] >>",
+            "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>",
+            "<< /Type /Font /Subtype /CIDFontType2 /BaseFont /Subset "
+            "/CIDSystemInfo << /Registry (Adobe) /Ordering (Identity) /Supplement 0 >> >>",
+        ]
+    )
+    content = read_content(data, NAME)
+    assert [text.strip() for text in content.document.pages] == ["", "Ada Brook led the team."]
+    (note,) = content.notes
+    assert note.startswith("no text on page 1: the fonts do not say which characters they show")
+
+
 ARABIC = {"A": "\u0645", "B": "\u0644\u0627", "C": "\u0633", "D": "\u0628\u0644\u0623"}
 
 
@@ -284,11 +382,7 @@ def test_the_letters_of_an_arabic_ligature_are_in_order() -> None:
         "/Widths [500 500 500 500] /Encoding /WinAnsiEncoding /ToUnicode 6 0 R >>",
         f"<< /Length {len(cmap)} >>\nstream\n{cmap}\nendstream",
     ]
-    data = "%PDF-1.4\n" + "".join(
-        f"{number} 0 obj\n{body}\nendobj\n" for number, body in enumerate(objects, 1)
-    )
-    data += "trailer << /Size 7 /Root 1 0 R >>\n%%EOF"
-    (page,) = pages(data.encode("latin-1"))
+    (page,) = pages(written(objects))
     assert page.split("\n") == ["\u0633\u0644\u0627\u0645", "\u0645\u0628\u0644\u0623"]
 
 
