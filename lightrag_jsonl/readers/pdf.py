@@ -166,7 +166,9 @@ def _page(pdf: Any, index: int, *, sees: bool) -> PdfPage:
         if readable:
             columns = _in_columns(lines, Box(*page.get_bbox()))
             text = "\n".join(_area_text(textpage, column) for column in columns)
-        has_text = bool(text.strip() or filled_fields)
+        if not any(map(str.isalnum, text)):  # bullets beside drawn words
+            text = ""
+        has_text = bool(text or filled_fields)
         images = page.get_objects(filter=[pdfium.FPDF_PAGEOBJ_IMAGE], max_depth=3)
         return PdfPage(
             text=text,

@@ -179,9 +179,11 @@ def test_what_cannot_be_read_says_why() -> None:
     """Encrypted, scanned, broken, empty; a file that only forbids changes can be read."""
     secret = pdf(lambda canvas: lines(canvas, ["x"]), encrypt=StandardEncryption("secret"))
     scan = pdf(lambda canvas: canvas.rect(0, 0, 500, 500, fill=1))
+    bullets = pdf(lambda canvas: lines(canvas, ["•", "•", "–"]))
     for data, words in (
         (secret, "paper.pdf is encrypted"),
         (scan, "paper.pdf has no text: .*OCR"),
+        (bullets, "paper.pdf has no text: .*OCR"),
         (b"%PDF-1.7 broken", "paper.pdf is not a valid PDF"),
         (b"", "paper.pdf is not a valid PDF"),
     ):
