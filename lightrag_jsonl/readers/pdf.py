@@ -20,7 +20,7 @@ from lightrag_jsonl.readers.pdf_headings import (
     tagged_headings,
     with_headings,
 )
-from lightrag_jsonl.readers.pdf_text import is_readable, repaired, whole_words
+from lightrag_jsonl.readers.pdf_text import is_readable, repaired_lines, whole_words
 from lightrag_jsonl.readers.pictures import (
     SEEING_ADVICE,
     Box,
@@ -119,10 +119,10 @@ def _printed_pages(pages: Sequence[PdfPage]) -> list[PrintedPage]:
     words = whole_words(page.text for page in pages)
     printed = []
     for page in pages:
-        text = repaired(page.text, words)
+        text = repaired_lines(page.text, words)
         text = "\n".join(filter(None, [text, *page.filled_fields]))
         margin_lines = [
-            line for margin in page.margins for line in repaired(margin, words).split("\n")
+            line for margin in page.margins for line in repaired_lines(margin, words).split("\n")
         ]
         printed.append(PrintedPage(text, tuple(margin_lines)))
     return printed

@@ -48,7 +48,7 @@ def whole_words(texts: Iterable[str]) -> frozenset[str]:
     return frozenset(word for text in undivided for word in _WORD.findall(text))
 
 
-def repaired(text: str, words: frozenset[str]) -> str:
+def repaired_lines(text: str, words: frozenset[str]) -> str:
     """The text with divided words and Chinese lines joined; `words` are the undivided ones of the file."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     text = _DIVIDED_WORD.sub(partial(_joined_word, words=words), text)

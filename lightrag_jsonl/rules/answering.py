@@ -16,17 +16,16 @@ from lightrag_jsonl.core.languages import FIXED_WORDS, FixedWords, Language, wri
 from lightrag_jsonl.core.protocols import Embedder
 from lightrag_jsonl.core.types import HEADING_SEPARATOR, Page
 from lightrag_jsonl.core.user_code import embed_texts
+from lightrag_jsonl.rules.asked_parts import quotes_of_parts, text_of_parts, without_parts
+from lightrag_jsonl.rules.dated_quotes import are_of_dates, date_terms
+from lightrag_jsonl.rules.definitions import defining_first
 from lightrag_jsonl.rules.keywords import names_in_question
 from lightrag_jsonl.rules.overviews import overview_outline, overview_quotes
 from lightrag_jsonl.rules.quotes import (
     Quote,
-    are_of_dates,
     content_terms,
     context_quotes,
-    date_terms,
-    defining_first,
     led_line,
-    quotes_of_parts,
     terms_with_characters,
 )
 from lightrag_jsonl.text.cjk import FUNCTION_CHARACTERS, has_cjk, is_cjk, is_lone
@@ -43,8 +42,6 @@ from lightrag_jsonl.text.question_kinds import (
 )
 
 NEAREST_SENTENCES = 3  # sentences of an answer
-_CLAUSE_END = pattern_of(r"[，,；;。:：]")
-_OF_A_TEXT = pattern_of(r"\s+(?:of|in)\s")
 MOST_EMBEDDED = 40  # sentences of the best passages, where none has a word of the question
 # Not tuned: from half to twice as much, answers of SQuAD, DRCD and CMRC 2018 hold as many of the labels.
 SETTING_WEIGHT = 0.5  # of a term that stands only in the headings above a sentence
@@ -201,7 +198,7 @@ def nearest_quotes(question: str, context: Context, language: Language) -> list[
     parts = numbered_parts(question)
     inside, naming = quotes_of_parts(quotes, parts) if parts else (quotes, [])
     quotes = [*inside, *naming]
-    names = names_in_question(_without_parts(question, parts), language)
+    names = names_in_question(without_parts(question, parts), language)
     spellings_by_name = [_names_of_bearer(name, context) for name in names]
     if names and not any(map(partial(_is_held, quotes), spellings_by_name)):
         return []
@@ -242,7 +239,7 @@ def _quotes_of_asked_text(
     written_parts = " ".join([question[part.start : part.end] for part in parts])
     own_terms = terms_with_characters(written_parts)
     other_weights = {term: weight for term, weight in weights.items() if term not in own_terms}
-    naming_terms = terms_with_characters(_text_of_parts(question, parts)) & other_weights.keys()
+    naming_terms = terms_with_characters(text_of_parts(question, parts)) & other_weights.keys()
     weights_of_titles: dict[str, float] = {}
     for title in titles:
         title_terms = terms_with_characters(title) & naming_terms
@@ -254,14 +251,6 @@ def _quotes_of_asked_text(
         for quote in sorted(group, key=lambda quote: -_score(quote, other_weights))
         if weights_of_titles.get(quote.title, 0.0) == greatest
     ]
-
-
-def _text_of_parts(question: str, parts: Sequence[NumberedPart]) -> str:
-    """The words that name the text of the parts: before 第二条, or "of the lease" behind section 2; "" without any."""
-    if not parts[0].unit.isascii():
-        return _CLAUSE_END.split(question[: parts[0].start])[-1]
-    naming = _OF_A_TEXT.match(question, parts[-1].end)
-    return "" if naming is None else question[naming.end() :]
 
 
 def _tells_something(term: str) -> bool:
@@ -310,20 +299,13 @@ def _nothing_found(question: str, language: Language, words: FixedWords, *, filt
     found_with = words.filtered_nothing_with if filtered else words.nothing_with
     parts = numbered_parts(question)
     written_parts = [question[part.start : part.end].strip() for part in parts]
-    names = names_in_question(_without_parts(question, parts), language)
+    names = names_in_question(without_parts(question, parts), language)
     if parts and not names:  # other texts may have such parts
-        naming_words = content_words(_text_of_parts(question, parts))
+        naming_words = content_words(text_of_parts(question, parts))
         names = [word for word in naming_words if not is_of_any_text(word)]
     if names := [*names, *written_parts]:
         return found_with.format(words.list_comma.join(names))
     return words.filtered_nothing_found if filtered else words.nothing_found
-
-
-def _without_parts(question: str, parts: Sequence[NumberedPart]) -> str:
-    """A question without numbered parts, such as "section 12"."""
-    for part in reversed(parts):
-        question = f"{question[: part.start]} {question[part.end :]}"
-    return question
 
 
 def _moment_notes(context: Context, words: FixedWords) -> list[str]:

@@ -1,10 +1,8 @@
-"""The sentences of a context as quotes: each on a line, with the place in the text; and those that a question asks for."""
+"""The sentences of a context as quotes: each on a line, with the place in the text."""
 
 import re
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cache
-from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -13,7 +11,6 @@ from lightrag_jsonl.core.types import HEADING_SEPARATOR, Chunk
 from lightrag_jsonl.rules.words import VERB_BASES
 from lightrag_jsonl.text.citation_markers import CITATION_MARKER
 from lightrag_jsonl.text.cjk import has_cjk, is_cjk
-from lightrag_jsonl.text.dates import days_and_months, find_dates, is_within, iso_date, tells_date
 from lightrag_jsonl.text.markup import (
     HEADING,
     TABLE_RULE,
@@ -25,10 +22,9 @@ from lightrag_jsonl.text.markup import (
     without_markup,
 )
 from lightrag_jsonl.text.names import folded_text, without_accents
-from lightrag_jsonl.text.numbers import NumberedPart, numbered_lines, numbered_parts
 from lightrag_jsonl.text.patterns import pattern_of
 from lightrag_jsonl.text.sentences import LIST_ITEM, TABLE_ROW, sentence_spans
-from lightrag_jsonl.text.strings import clipped_at_word, words
+from lightrag_jsonl.text.strings import clipped_at_word
 from lightrag_jsonl.text.terms import FUNCTION_WORDS, search_terms, stem
 
 LONGEST_QUOTE = 800  # characters of one sentence; of a longer one the beginning
@@ -387,189 +383,3 @@ def terms_with_characters(text: str) -> frozenset[str]:
 def _function_terms() -> frozenset[str]:
     terms = {term for word in FUNCTION_WORDS for term in search_terms(word)}
     return frozenset(terms | {first + second for first in _ASKING for second in _ASKING})
-
-
-# ── what something is: "What is a trigger?" and 什么是触发器？ ───────────────────────
-
-_ENGLISH_QUESTION = pattern_of(
-    r"\W*what(?:'s|’s|\s+(?:is|are|was|were))\s+(?P<term>[^?]{2,80}?)\W*\Z"
-    r"|\W*what\s+(?:do|does)\s+(?P<meant>[^?]{2,80}?)\s+mean\W*\Z",
-    re.IGNORECASE,
-)
-_CHINESE_QUESTION = pattern_of(
-    r"(?:请问)?(?:什么是|何谓|何为)(?P<term>[^？?]{1,30})[？?]?\Z"
-    r"|(?P<subject>[^？?，,]{1,30}?)(?:指的)?(?:是什么(?:意思|东西)?|是指什么|指什么)[？?]?\Z"
-)
-_PLAIN_WORD = pattern_of(r"[^\W_]+(?:['’.-][^\W_]+)*")
-_ARTICLES = ("a", "an", "the")
-_SAYS_WHAT = words(
-    "is are was were means mean refers refer denotes denote describes describe represents"
-)
-_REMARK = pattern_of(r"\([^()]{1,60}\)")
-
-
-def defining_first(question: str, quotes: Sequence[Quote]) -> list[Quote]:
-    """The quotes, those first that say what the subject of a question for a definition is."""
-    chinese = _CHINESE_QUESTION.match(question.strip())
-    if chinese is not None:
-        term = re.escape((chinese["term"] or chinese["subject"]).strip(' “”"「」《》'))
-        defines = re.compile(
-            rf"\A[「『《“\"`*]*{term}[」』》”\"`*]*(?:[（(][^（）()]{{1,40}}[）)])?[，,]?(?:就是|是|指|即|为|表示|：)"
-            rf"|(?:称之?为|称作|叫做|叫作|叫)[「『《“\"`*]*{term}",
-            re.IGNORECASE,
-        ).search
-        return sorted(quotes, key=lambda quote: defines(quote.text) is None)
-    english = _ENGLISH_QUESTION.match(question)
-    if english is None:
-        return list(quotes)
-    stems = _stems(english["term"] or english["meant"])
-    return sorted(quotes, key=lambda quote: not _defines(quote.text, stems))
-
-
-def _stems(term: str) -> list[str]:
-    tokens = _PLAIN_WORD.findall(term.casefold())
-    return [
-        stem(token) for token in (tokens[1:] if tokens[:1] and tokens[0] in _ARTICLES else tokens)
-    ]
-
-
-def _defines(sentence: str, stems: Sequence[str]) -> bool:
-    """Whether a sentence begins with the term and says what it is ("A trigger contains …")."""
-    tokens = _PLAIN_WORD.findall(_REMARK.sub("", sentence).casefold())[: len(stems) + 2]
-    article = tokens[0] if tokens[:1] and tokens[0] in _ARTICLES else ""
-    subject = tokens[1:] if article else tokens
-    if not stems or [stem(token) for token in subject[: len(stems)]] != list(stems):
-        return False
-    verb = subject[len(stems)] if len(subject) > len(stems) else ""
-    is_of_any = article in ("a", "an")
-    return verb in _SAYS_WHAT or (is_of_any and len(verb) > 3 and verb.endswith("s"))
-
-
-# ── sentences of a date ───────────────────────────────────────────────────────
-
-
-def are_of_dates(quotes: Sequence[Quote], context: Context, dates: Sequence[str]) -> list[bool]:
-    """Whether each quote is of one of some days or months; one that is nothing but a date, as in a list of links, tells
-    nothing of it.
-    """
-    if not dates:
-        return [False] * len(quotes)
-    passages_of_dates = [_is_of_dates(chunk, dates) for chunk in context.chunks]
-    return [
-        _has_words_beside_dates(quote.text)
-        and (
-            any(
-                tells_date(words, dates)
-                for words in (quote.lead, quote.text, *quote.setting.split("\n"))
-            )
-            or (passages_of_dates[quote.rank] and not days_and_months(quote.setting))
-        )
-        for quote in quotes
-    ]
-
-
-def _has_words_beside_dates(text: str) -> bool:
-    for date in reversed(find_dates(text)):
-        text = text[: date.start] + text[date.end :]
-    return any(map(str.isalpha, text))
-
-
-def date_terms(question: str) -> frozenset[str]:
-    """The terms of the dates in a question."""
-    written = [question[date.start : date.end] for date in find_dates(question)]
-    return terms_with_characters(" ".join(written)) if written else frozenset()
-
-
-def _is_of_dates(chunk: Chunk, dates: Sequence[str]) -> bool:
-    """Whether the document of a passage, or else the first date in the passage, is of one of the dates."""
-    if chunk.date:
-        return is_within(iso_date(chunk.date), dates)
-    return any(is_within(date, dates) for date in days_and_months(chunk.text)[:1])
-
-
-# ── numbered parts: section 12, 第二十二条 ─────────────────────────────────────────
-
-Places: TypeAlias = defaultdict[str, set[int]]
-
-_BEGINNING = (
-    8  # characters before the number of a part that begins with the sentence: "(a) ", "## "
-)
-
-
-def quotes_of_parts(
-    quotes: Sequence[Quote], parts: Sequence[NumberedPart]
-) -> tuple[list[Quote], list[Quote]]:
-    """The quotes inside the parts, and the quotes that only mention the parts; where parts of several units are
-    named, only quotes inside all of them.
-
-    A part goes on to the next number of the unit. In a text whose parts do not begin with the unit, as in contracts,
-    a line or a heading that begins with the number is the part.
-    """
-    places_in, places_on, titles_by_unit = _places_by_term(quotes)
-    units = dict.fromkeys(part.unit for part in parts)
-    places = places_in if len(units) > 1 else places_on
-    chosen = set(range(len(quotes)))
-    for unit in units:
-        own = [part for part in parts if part.unit == unit]
-        inside = set[int]().union(*(places[part.term] for part in own))
-        if unit.isascii():
-            on_lines = set[int]().union(*(places[part.line_term] for part in own))
-            titles = titles_by_unit[unit]
-            inside |= {place for place in on_lines if quotes[place].title not in titles}
-        chosen &= inside
-    terms = {term for part in parts for term in (part.term, part.line_term)}
-    standing = set[int]().union(*(places_in[term] for term in terms))
-    return (
-        [quotes[place] for place in sorted(chosen & standing)],
-        [quotes[place] for place in sorted(chosen - standing)],
-    )
-
-
-def _places_by_term(quotes: Sequence[Quote]) -> tuple[Places, Places, defaultdict[str, set[str]]]:
-    """The indexes of the quotes inside each part, below the part's heading or from the part's first
-    sentence on; and of the quotes inside the part or with the part's name; and for each unit the titles of the
-    texts whose parts begin with the unit.
-    """
-    places_in: Places = defaultdict(set)
-    places_on: Places = defaultdict(set)
-    titles_by_unit: defaultdict[str, set[str]] = defaultdict(set)
-    open_terms: dict[str, str] = {}  # by unit
-    for place, quote in enumerate(quotes):
-        before = quotes[max(place - 1, 0)]
-        if (before.chunk_id, before.setting) != (quote.chunk_id, quote.setting):
-            open_terms = {}
-        title, *headings = quote.setting.replace(HEADING_SEPARATOR, "\n").split("\n")
-        parts_above = [part for heading in headings for part in _opening_parts(heading)]
-        # Below a heading with a number, the numbers of lines are those of points.
-        parts_of = numbered_parts if parts_above else _parts_and_lines
-        lead_parts = parts_of(quote.lead)
-        text_parts = parts_of(quote.text)
-        opening = [part for part in lead_parts if not _is_mention(quote.lead, part)]
-        opening += [part for part in text_parts if not _is_mention(quote.text, part)]
-        for part in opening:
-            open_terms[part.unit] = part.term
-            titles_by_unit[part.unit].add(title)
-        terms_in = {*open_terms.values()}
-        for part in parts_above:
-            titles_by_unit[part.unit].add(title)
-            if part.unit not in open_terms:
-                terms_in.add(part.term)
-        for term in terms_in:
-            places_in[term].add(place)
-        for term in [*terms_in, *(part.term for part in [*lead_parts, *text_parts])]:
-            places_on[term].add(place)
-    return places_in, places_on, titles_by_unit
-
-
-def _opening_parts(heading: str) -> list[NumberedPart]:
-    """The parts that a heading begins."""
-    return [part for part in _parts_and_lines(heading) if part.start <= _BEGINNING]
-
-
-def _is_mention(sentence: str, part: NumberedPart) -> bool:
-    """Whether a sentence only mentions a part: it does not begin with the part, or goes on in small letters."""
-    return part.start > _BEGINNING or sentence[part.end :].lstrip()[:1].islower()
-
-
-def _parts_and_lines(text: str) -> list[NumberedPart]:
-    return [*numbered_parts(text), *numbered_lines(text)]
