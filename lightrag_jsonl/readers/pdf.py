@@ -44,7 +44,6 @@ LISTED_PAGES = 20  # in a note
 TITLE_PAGES = 3  # at the beginning, where the title of a document stands
 
 SCANNED_ADVICE = f"recognize its text (OCR) first, or {SEEING_ADVICE}"
-
 UNKNOWN_CHARACTERS = "the fonts do not say which characters they show"
 
 _pdfium_lock = threading.Lock()  # PDFium is not made for threads
@@ -86,8 +85,9 @@ def read_pdf(data: bytes, meter: FileMeter) -> Document:
             property_title = pdf.get_metadata_value("Title")
             pages: list[PdfPage] = []
             for index in range(len(pdf)):
-                pages.append(_page(pdf, index, sees=meter.sees))
-                meter.add_characters(len(pages[-1].text))
+                page = _page(pdf, index, sees=meter.sees)
+                meter.add_characters(sum(map(len, [page.text, *page.filled_fields])))
+                pages.append(page)
         finally:
             pdf.close()
     pictures = [picture for page in pages for picture in page.pictures]

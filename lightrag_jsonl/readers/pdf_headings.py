@@ -1,7 +1,7 @@
 """Marks the headings of PDF files: those in the table of contents, and those tagged as headings."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -11,8 +11,7 @@ from lightrag_jsonl.text.strings import single_spaced
 
 LONGEST_NUMBER = 12  # characters before the title of a heading, as in "Chapter 12: "
 MOST_HEADING_LINES = 3
-MARKED_LINE = "\n"  # begins a line that is marked as a heading
-DEEPEST_TAG = 40  # tags within each other; a damaged file may hold itself
+MARKED_LINE = "\n"  # stands for a line that is marked as a heading, in no line
 # The levels of tags (ISO 32000-1, 14.8.4.3); "Title" is the title of the document.
 HEADING_TAGS = {"Title": 1, "H": 1, "H1": 1, "H2": 2, "H3": 3, "H4": 4, "H5": 5, "H6": 6}
 
@@ -39,11 +38,11 @@ def tagged_headings(page: Any, textpage: Any) -> Levels:
     if not tree:
         return {}
     try:
-        headings = [
-            heading
+        tops = [
+            pdfium.FPDF_StructTree_GetChildAtIndex(tree, index)
             for index in range(pdfium.FPDF_StructTree_CountChildren(tree))
-            for heading in _headings_in(pdfium.FPDF_StructTree_GetChildAtIndex(tree, index))
         ]
+        headings = [*_headings_in(_elements(tops))]
     finally:
         pdfium.FPDF_StructTree_Close(tree)
     if not headings:
@@ -60,64 +59,63 @@ def tagged_headings(page: Any, textpage: Any) -> Levels:
 def with_headings(text: str, levels: Mapping[str, int]) -> str:
     """The text with marks before headings, also before a heading after a number or of several lines."""
     lines = text.split("\n")
+    letters_of_lines = ["".join(line.split()) for line in lines]
     for title, level in levels.items():
-        place = _place_of(title, lines)
+        letters = "".join(title.split())
+        place = _place_of(letters, letters_of_lines, longest_number=0)
+        if place is None:
+            place = _place_of(letters, letters_of_lines, longest_number=LONGEST_NUMBER)
         if place is not None:
             words = single_spaced(" ".join(lines[place]))
-            lines[place] = [f"{MARKED_LINE}{markdown_heading(words, level)}\n"]
+            lines[place] = [f"\n{markdown_heading(words, level)}\n"]
+            letters_of_lines[place] = [MARKED_LINE]
     return "\n".join(lines)
 
 
-def _place_of(title: str, lines: list[str]) -> slice | None:
-    """The first lines with nothing but the title, and perhaps a number before it in the same line."""
-    letters = "".join(title.split())
+def _place_of(title: str, lines: Sequence[str], *, longest_number: int) -> slice | None:
+    """The first lines with nothing but the title, and perhaps a number before it in the same line; all without
+    spaces.
+    """
     for begin, first_line in enumerate(lines):
-        if first_line.startswith(MARKED_LINE):
-            continue
-        longest_number = min(LONGEST_NUMBER, len("".join(first_line.split())) - 1)
         joined = ""
         for end in range(begin, min(begin + MOST_HEADING_LINES, len(lines))):
-            joined += "".join(lines[end].split())
-            number_length = len(joined) - len(letters)
-            if number_length > longest_number:
+            joined += lines[end]
+            number_length = len(joined) - len(title)
+            if number_length > longest_number or number_length >= len(first_line):
                 break
-            if joined.endswith(letters):
+            if joined.endswith(title):
                 return slice(begin, end + 1)
     return None
 
 
-def _headings_in(element: Any, depth: int = 0) -> Iterator[tuple[int, list[int]]]:
-    """The level of each heading in an element of the tree, and the marks of its text."""
+def _headings_in(elements: Iterable[Any]) -> Iterator[tuple[int, list[int]]]:
+    """The level of each heading among elements of the tree, and the marks of its text."""
     import pypdfium2.raw as pdfium
 
-    if not element or depth > DEEPEST_TAG:
-        return
-    level = HEADING_TAGS.get(written_text(partial(pdfium.FPDF_StructElement_GetType, element)))
-    if level is not None:
-        yield level, [*_marks_in(element)]
-        return
-    for child in _children(element):
-        yield from _headings_in(child, depth + 1)
+    for element in elements:
+        tag = written_text(partial(pdfium.FPDF_StructElement_GetType, element))
+        if tag in HEADING_TAGS:
+            marks = [
+                pdfium.FPDF_StructElement_GetMarkedContentIdAtIndex(part, index)
+                for part in _elements([element])
+                for index in range(pdfium.FPDF_StructElement_GetMarkedContentIdCount(part))
+            ]
+            yield HEADING_TAGS[tag], marks
 
 
-def _marks_in(element: Any, depth: int = 0) -> Iterator[int]:
-    """The marks of an element's own text, then of the text of its children."""
+def _elements(tops: Sequence[Any]) -> Iterator[Any]:
+    """Elements of the tree and those within, in the order of the text."""
     import pypdfium2.raw as pdfium
 
-    for index in range(pdfium.FPDF_StructElement_GetMarkedContentIdCount(element)):
-        yield pdfium.FPDF_StructElement_GetMarkedContentIdAtIndex(element, index)
-    if depth <= DEEPEST_TAG:
-        for child in _children(element):
-            yield from _marks_in(child, depth + 1)
-
-
-def _children(element: Any) -> Iterator[Any]:
-    import pypdfium2.raw as pdfium
-
-    for index in range(pdfium.FPDF_StructElement_CountChildren(element)):
-        child = pdfium.FPDF_StructElement_GetChildAtIndex(element, index)
-        if child:
-            yield child
+    waiting = [*reversed(tops)]
+    while waiting:
+        element = waiting.pop()
+        if not element:
+            continue
+        yield element
+        last = pdfium.FPDF_StructElement_CountChildren(element) - 1
+        for index in range(last, -1, -1):
+            waiting.append(pdfium.FPDF_StructElement_GetChildAtIndex(element, index))
 
 
 def _texts_by_mark(page: Any, textpage: Any) -> dict[int, str]:

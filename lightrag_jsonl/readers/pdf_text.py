@@ -15,37 +15,41 @@ FEWEST_VERTICAL = 8  # lines of vertical writing
 FULL_LINE = 0.8  # of the longest line: a Chinese line of this length goes on in the next line
 
 CHARACTERS_LOOKED_AT = 200  # of a page, at equal distances
-# Of 1,300 pages of 180 files of one project, 30 have more than a quarter, the others at most a hundredth.
-MOST_UNKNOWN = 0.1  # of the characters looked at
+# What a font without names of characters still shows as text: the codes of ASCII and Latin-1, as in old files of TeX.
+WRITTEN_CODES = range(0x20, 0x100)
 
 _DIVIDED_WORD = pattern_of(
     r"(?<![^\W\d_])(?P<before>[^\W\d_]++)[\x02\ufffe]\n?(?P<after>[^\W\d_]++)"
 )
-_WORD = pattern_of(r"[^\W\d_]++(?:-[^\W\d_]++)*+")
+_HYPHENATED_WORD = pattern_of(r"[^\W\d_]++(?:-[^\W\d_]++)*+")
 _HYPHEN = pattern_of(r"[\x02\ufffe]")
 
 
 def is_readable(textpage: Any) -> bool:
-    """Whether the fonts of a page say which characters they show: some files have glyphs alone."""
+    """Whether at least half of the characters of a page are no mere numbers of glyphs.
+
+    PDFium tells which characters the fonts do not name, and gives their codes in place of these. Pages of formulas
+    have up to a fifth of such numbers (brackets, arrows) beside words that can be read.
+    """
     import pypdfium2.raw as pdfium
 
     count = textpage.count_chars()
-    step = max(1, count // CHARACTERS_LOOKED_AT)
-    visible_places = [
-        index
-        for index in range(0, count, step)
-        if pdfium.FPDFText_GetUnicode(textpage.raw, index) > ord(" ")
-    ]
-    unknown_count = sum(
-        pdfium.FPDFText_HasUnicodeMapError(textpage.raw, index) == 1 for index in visible_places
-    )
-    return bool(unknown_count <= MOST_UNKNOWN * len(visible_places))
+    drawn_count = 0
+    glyph_count = 0
+    for index in range(0, count, max(1, count // CHARACTERS_LOOKED_AT)):
+        code = pdfium.FPDFText_GetUnicode(textpage.raw, index)
+        if code == ord(" ") or pdfium.FPDFText_IsGenerated(textpage.raw, index) == 1:
+            continue
+        drawn_count += 1
+        is_unnamed = pdfium.FPDFText_HasUnicodeMapError(textpage.raw, index) == 1
+        glyph_count += is_unnamed and code not in WRITTEN_CODES
+    return 2 * glyph_count <= drawn_count
 
 
 def whole_words(texts: Iterable[str]) -> frozenset[str]:
     """The words of a file in small letters, without those that a line divides."""
     undivided = [_DIVIDED_WORD.sub(" ", text).lower() for text in texts]
-    return frozenset(word for text in undivided for word in _WORD.findall(text))
+    return frozenset(word for text in undivided for word in _HYPHENATED_WORD.findall(text))
 
 
 def repaired_lines(text: str, words: frozenset[str]) -> str:

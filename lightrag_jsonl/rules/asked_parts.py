@@ -10,7 +10,7 @@ from lightrag_jsonl.text.numbers import NumberedPart, numbered_lines, numbered_p
 from lightrag_jsonl.text.patterns import pattern_of
 
 # Characters before the number of a part that begins with the sentence: "(a) ", "## ".
-LONGEST_BEGINNING = 8
+BEGINNING_OF_PART = 8
 
 _CLAUSE_END = pattern_of(r"[，,；;。:：]")
 _OF_A_TEXT = pattern_of(r"\s+(?:of|in)\s")
@@ -35,7 +35,7 @@ def quotes_of_parts(
     A part goes on to the next number of the unit. In a text whose parts do not begin with the unit, as in contracts,
     a line or a heading that begins with the number is the part.
     """
-    places = [*_places(quotes)]
+    places = [*_places_in_parts(quotes)]
     units = {part.unit for part in parts}
     titles_by_unit = {
         unit: {
@@ -57,8 +57,10 @@ def quotes_of_parts(
             if part.term in terms or (part.unit in units_of_lines and part.line_term in terms)
         }
         if own_units == units:
-            is_inside = not place.inside.isdisjoint(asked_terms)
-            (quotes_inside if is_inside else naming_quotes).append(quote)
+            if place.inside.isdisjoint(asked_terms):
+                naming_quotes.append(quote)
+            else:
+                quotes_inside.append(quote)
     return quotes_inside, naming_quotes
 
 
@@ -77,7 +79,7 @@ def without_parts(question: str, parts: Sequence[NumberedPart]) -> str:
     return question
 
 
-def _places(quotes: Sequence[Quote]) -> Iterator[PlaceInParts]:
+def _places_in_parts(quotes: Sequence[Quote]) -> Iterator[PlaceInParts]:
     """Where each quote stands: below the heading of a part, or from the first sentence of the part on."""
     open_terms: dict[str, str] = {}  # by unit
     before = None
@@ -106,12 +108,12 @@ def _places(quotes: Sequence[Quote]) -> Iterator[PlaceInParts]:
 
 def _opening_parts(heading: str) -> list[NumberedPart]:
     """The parts that a heading begins."""
-    return [part for part in _parts_and_lines(heading) if part.start <= LONGEST_BEGINNING]
+    return [part for part in _parts_and_lines(heading) if part.start <= BEGINNING_OF_PART]
 
 
 def _is_mention(sentence: str, part: NumberedPart) -> bool:
     """Whether a sentence only mentions a part: it does not begin with the part, or goes on in small letters."""
-    return part.start > LONGEST_BEGINNING or sentence[part.end :].lstrip()[:1].islower()
+    return part.start > BEGINNING_OF_PART or sentence[part.end :].lstrip()[:1].islower()
 
 
 def _parts_and_lines(text: str) -> list[NumberedPart]:

@@ -111,7 +111,7 @@ def led_line(lead: str, text: str) -> str:
     """A text behind what introduces it: a heading, a question, the beginning of a list."""
     if lead.endswith(_STATES_NOTHING):
         return lead + ("" if has_cjk(lead) else " ") + text
-    lead = _POINT_NUMBER.sub("", lead).rstrip(":：")
+    lead = _POINT_NUMBER.sub("", lead).rstrip(":：.。")
     return lead + colon_of(lead) + _POINT_NUMBER.sub("", text)
 
 

@@ -326,16 +326,34 @@ def test_what_a_file_tags_as_heading_is_one() -> None:
     assert "\nFees\n" in page and "\nBerths\n" in f"\n{page}"
 
 
+def test_a_line_that_is_the_whole_heading_comes_before_a_line_that_ends_with_it() -> None:
+    """What stands before a heading is a number where no line has the heading alone."""
+    text = with_headings("All of the Fees\nFees\n40 pounds\nA.1 Berths", {"Fees": 1, "Berths": 2})
+    marked = [line for line in text.split("\n") if line.startswith("#")]
+    assert marked == ["# Fees", "## A.1 Berths"]
+
+
 def test_a_heading_in_the_contents_and_in_the_tags_is_marked_once() -> None:
     """With and without its number."""
     text = with_headings("4 Fees\nA pilot costs 40 pounds.", {"Fees": 2, "4 Fees": 1})
     assert text == "\n## 4 Fees\n\nA pilot costs 40 pounds."
 
 
-def test_characters_that_a_font_does_not_name_are_no_text() -> None:
-    """What PDFium would guess of the numbers of glyphs is not told: the page is noted, as a picture would be."""
-    glyphs = "".join(f"{number:04X}" for number in range(36, 60))
-    nameless = f"BT /F1 12 Tf 50 700 Td <{glyphs}> Tj ET"
+@pytest.mark.parametrize(
+    ("glyphs", "text"),
+    [
+        (range(0x3B00, 0x3B18), ""),
+        (range(3, 24), ""),
+        ([*b"The harbour of Leith was closed."], "The harbour of Leith was closed."),
+        ([*b"The sum of x", 16, *b"1, x", 17, *b"2 and so on"], "The sum of x"),
+    ],
+)
+def test_numbers_of_glyphs_are_no_text(glyphs: list[int], text: str) -> None:
+    """Where a font names no characters, such a page is noted, as a picture would be; but codes of letters are
+    text, and a page with a few numbers of glyphs, as in formulas, is read.
+    """
+    codes = "".join(f"{number:04X}" for number in glyphs)
+    unnamed = f"BT /F1 12 Tf 50 700 Td <{codes}> Tj ET"
     named = "BT /F2 12 Tf 50 700 Td (Ada Brook led the team.) Tj ET"
     resources = "/Resources << /Font << /F1 7 0 R /F2 8 0 R >> >>"
     page = "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800]"
@@ -345,7 +363,7 @@ def test_characters_that_a_font_does_not_name_are_no_text() -> None:
             "<< /Type /Pages /Kids [3 0 R 4 0 R] /Count 2 >>",
             f"{page} {resources} /Contents 5 0 R >>",
             f"{page} {resources} /Contents 6 0 R >>",
-            f"<< /Length {len(nameless)} >>\nstream\n{nameless}\nendstream",
+            f"<< /Length {len(unnamed)} >>\nstream\n{unnamed}\nendstream",
             f"<< /Length {len(named)} >>\nstream\n{named}\nendstream",
             "<< /Type /Font /Subtype /Type0 /BaseFont /Subset /Encoding /Identity-H /DescendantFonts [9 0 R] >>",
             "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>",
@@ -354,9 +372,14 @@ def test_characters_that_a_font_does_not_name_are_no_text() -> None:
         ]
     )
     content = read_content(data, NAME)
-    assert [text.strip() for text in content.document.pages] == ["", "Ada Brook led the team."]
-    (note,) = content.notes
-    assert note.startswith("no text on page 1: the fonts do not say which characters they show")
+    first, second = content.document.pages
+    assert (first.strip() == "") == (text == "") and first.strip().startswith(text)
+    assert second.strip() == "Ada Brook led the team."
+    notes = [note.partition(";")[0] for note in content.notes]
+    unread = "no text on page 1: the fonts do not say which characters they show"
+    assert notes == ([] if text else [unread])
+    pictures = read_content(data, NAME, sees=True).document.pictures
+    assert [picture.page for picture in pictures] == ([] if text else [1])
 
 
 ARABIC = {"A": "\u0645", "B": "\u0644\u0627", "C": "\u0633", "D": "\u0628\u0644\u0623"}
