@@ -20,7 +20,7 @@ from lightrag_jsonl.core.types import Chunk, Document, Page, chunk_id
 from lightrag_jsonl.core.user_code import chunk_spans
 from lightrag_jsonl.text.cjk import is_cjk
 from lightrag_jsonl.text.patterns import pattern_of
-from lightrag_jsonl.text.sentences import sentence_spans
+from lightrag_jsonl.text.sentences import BULLETS, sentence_spans
 from lightrag_jsonl.text.strings import sanitize
 from lightrag_jsonl.text.terms import GRAMMAR_WORDS
 
@@ -31,7 +31,7 @@ FEWEST_SENTENCE_WORDS = 6  # before a capital letter; captions and titles have l
 FEWEST_SENTENCE_CHARACTERS = 10  # characters of an unfinished sentence
 
 _NO_PROSE = pattern_of(
-    r"\s*(?:[#>|*•·●▪-]|\d{1,3}[.)、]|[（(]?[一二三四五六七八九十]+[)）、]|\[\^)"
+    rf"\s*(?:[#>|*·{BULLETS}-]|\d{{1,3}}[.)、]|[（(]?[一二三四五六七八九十]+[)）、]|\[\^)"
 )
 _ENDED = pattern_of(r"[.!?…:;。！？：；｡][\s\"'”’」』）)\]】〕》»*_]*$")
 _GOING_ON = pattern_of(r"[,，、（(—–-]$")

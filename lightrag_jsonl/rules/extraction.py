@@ -34,7 +34,7 @@ from lightrag_jsonl.text.cjk import has_cjk
 from lightrag_jsonl.text.markup import cells_of
 from lightrag_jsonl.text.names import name_key
 
-RULES_VERSION = 22  # part of the extractor's name: another number means that texts are read anew
+RULES_VERSION = 23  # part of the extractor's name: another number means that texts are read anew
 _THREADS = {
     "rules": 1,
     "lac": 2,

@@ -17,19 +17,19 @@ from lightrag_jsonl.text.markup import (
     cells_of,
     colon_of,
     is_table_header,
+    quoted_line,
     row_with_columns,
-    without_marks,
     without_markup,
 )
 from lightrag_jsonl.text.names import folded_text, without_accents
 from lightrag_jsonl.text.patterns import pattern_of
 from lightrag_jsonl.text.sentences import LIST_ITEM, TABLE_ROW, sentence_spans
-from lightrag_jsonl.text.strings import clipped_at_word
 from lightrag_jsonl.text.terms import FUNCTION_WORDS, search_terms, stem
 
 LONGEST_QUOTE = 800  # characters of one sentence; of a longer one the beginning
 _POINT_NUMBER = pattern_of(r"\A\d{1,2}[.)．]\s+")
-_ITEM_MARK = pattern_of(r"\A\s*(?:[-*•·●▪]|\[[ xX]\])\s+(?:\[[ xX]\]\s+)?")
+# Boxes and ticks stay: they may say whether something is so
+_ITEM_MARK = pattern_of(r"\A\s*(?:[-*·]\s+|[•●▪\ue000-\uf8ff]\s*)")
 _LINK_WITHIN_PAGE = pattern_of(
     r"(?:[-*+]|\d{1,3}[.)])\s+\[[^\n]+\]\(#[^()\s]*\)"
 )  # of a list of contents
@@ -350,8 +350,7 @@ def _line_end(text: str, place: int) -> int:
 def citable_line(sentence: str) -> str:
     """A sentence on one line, without markup, footnote marks and whatever looks like a citation."""
     unquoted = _QUOTE_MARKS.sub("", sentence) if ">" in sentence else sentence
-    plain = without_marks(without_markup(_ITEM_MARK.sub("", unquoted)))
-    line = _SPACE_OF_TAG.sub("", clipped_at_word(plain, LONGEST_QUOTE))
+    line = _SPACE_OF_TAG.sub("", quoted_line(_ITEM_MARK.sub("", unquoted), LONGEST_QUOTE))
     return _NOTE_MARK.sub(_without_note, line).strip()
 
 

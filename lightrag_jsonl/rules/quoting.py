@@ -26,6 +26,7 @@ _QUESTION_ENDS = ("?", "？")
 _QUOTE_ENDS = (*_QUESTION_ENDS, *".!…,;:。！，；：")
 _QUOTE_CLOSERS = "\"'”’」』）)]》"
 _WORDS_OF_LINK = pattern_of(r"\[[^\[\]\n]*\]")
+_BOXES = ("[ ] ", "[x] ", "[X] ")  # of tasks in a list
 
 
 def central_sentences(text: str, sentences: Sequence[NamedSentence], key: str) -> str:
@@ -105,10 +106,14 @@ def span_of_names(sentence: NamedSentence, keys: Iterable[str]) -> tuple[int, in
 
 
 def _explained(text: str, sentence: NamedSentence) -> str:
+    """A sentence with the meaning of its pronoun, behind the box of a task: an open one may not be so."""
+    start = sentence.start
+    if text.endswith(_BOXES, 0, start):
+        start -= len(_BOXES[0])
     subject = sentence.subject
     if subject is None:
-        return text[sentence.start : sentence.end]
-    before = text[sentence.start : subject.end]
+        return text[start : sentence.end]
+    before = text[start : subject.end]
     after = text[subject.end : sentence.end]
     name = f"（{subject.name}）" if has_cjk(before) else f" [{subject.name}]"
     return f"{before}{name}{after}"

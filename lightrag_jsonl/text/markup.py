@@ -44,8 +44,8 @@ _BULLET = pattern_of(r"^([^\S\n]*)[-*+•][^\S\n]+", re.MULTILINE)
 _RULE_OF_TABLE = pattern_of(r"^[ \t]*\|(?=[ \t:|-]*--)[ \t:|-]*+(?:\n|\Z)", re.MULTILINE)
 _BORDER = pattern_of(r"^\|[ \t]*+|(?<![ \t])[ \t]*+\|[ \t]*+$", re.MULTILINE)  # of a table's row
 _BETWEEN_CELLS = pattern_of(r"(?<![ \t])[ \t]++\|[ \t]++")
-# A link whose address stands elsewhere; of numbers alone, they are citations.
-NAMED_LINK = pattern_of(r"\[(?=[^\[\]\n]*[^\W\d_])([^\[\]\n]+)\]\[[^\[\]\n]*\]")
+# A link or an image whose address stands elsewhere; of numbers alone, they are citations.
+_NAMED_LINK = pattern_of(r"!?\[(?=[^\[\]\n]*[^\W\d_])([^\[\]\n]+)\]\[[^\[\]\n]*\]")
 
 
 def without_marks(text: str) -> str:
@@ -62,7 +62,7 @@ def _text_of_mark(mark: re.Match[str]) -> str:
 
 def without_bullets(text: str) -> str:
     """A sentence of a document for people: without marks, bullets of a list, and bars of a table."""
-    return _without_bars(_BULLET.sub("", without_marks(NAMED_LINK.sub(r"\1", text))))
+    return _without_bars(_BULLET.sub("", without_marks(_NAMED_LINK.sub(r"\1", text))))
 
 
 def without_markdown(text: str) -> str:
@@ -132,7 +132,7 @@ def without_addresses(text: str) -> str:
 @lru_cache(400)  # a sentence is quoted for each of its names and pairs
 def quoted_line(text: str, limit: int) -> str:
     """A sentence on one line, without markup, cut to `limit` characters."""
-    plain = without_marks(NAMED_LINK.sub(r"\1", without_markup(text)))
+    plain = without_marks(_NAMED_LINK.sub(r"\1", without_markup(text)))
     return clipped_at_word(_END_OF_LINK.sub("", plain), limit)
 
 

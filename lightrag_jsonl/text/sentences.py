@@ -65,11 +65,15 @@ _GOES_ON = pattern_of(r"[，、；：。！？｡]|(?<=\])\(|(?<=[》〉])[^\s�
 _NEXT = pattern_of(r"\s*([\"'“‘«(\[「『《_*]*)(\w*)")
 _HEADING = pattern_of(r"[^\S\n]*#{1,6}\s")
 TABLE_ROW = pattern_of(r"[^\S\n]*\|")
+# Characters, within brackets of a pattern, that begin a point of a list, also without a blank: bullets, shapes, dingbats,
+# and the private use area, where the symbol fonts of word processors have theirs.
+BULLETS = r"•‣⁃∙・･\u25a0-\u25ff\u2600-\u27bf\u2b00-\u2bff\ue000-\uf8ff"
 LIST_ITEM = pattern_of(
-    r"[^\S\n]*(?:[-*•·●▪]\s|\d{1,3}[.)、]\s?|[（(]?[一二三四五六七八九十]+[)）、]|#{1,6}\s)"
+    rf"[^\S\n]*(?:[-*·]\s|[{BULLETS}]|\d{{1,3}}[.)、]\s?|[（(]?[一二三四五六七八九十]+[)）、]|#{{1,6}}\s)"
 )
 OPENING_MARKS = pattern_of(  # a number with points, such as 2.3, only before a capital: not in "2.3 million"
-    r"(?:[^\S\n]*(?:[>|]|\*\*(?=[\d(（])|#{1,6}(?:[^\S\n]+\d{1,3}(?=\s+[A-Z]))?(?=\s)|\\?[-+*•·●▪–—:](?=\s)|\[[ xX]\](?=\s)"
+    rf"(?:[^\S\n]*(?:[>|{BULLETS}]|\*\*(?=[\d(（])|#{{1,6}}(?:[^\S\n]+\d{{1,3}}(?=\s+[A-Z]))?(?=\s)|\\?[-+*·–—:](?=\s)"
+    r"|\[[ xX]\](?=\s)"
     r"|\d{1,3}(?:\.\d{1,3}){0,4}(?:[.．](?=\s|[A-Z])|[)）、])|\d{1,3}(?:\.\d{1,3}){1,4}(?=\s+[A-Z])"
     r"|[(（]\d{1,3}[)）]|[(（]?(?:[A-Za-z]|[ivx]{2,4})[)）](?=\s)|(?:[a-z]|[ivx]{2,4})\.(?=\s)"
     rf"|[（(]?[一二三四五六七八九十]{{1,3}}[)）、]|\d{{1,3}}[.．](?=[{CJK}])|[①-⑳]))+[^\S\n]*"

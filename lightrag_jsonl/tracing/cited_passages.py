@@ -13,7 +13,7 @@ from lightrag_jsonl.core.headings import find_headings
 from lightrag_jsonl.text.cjk import simplified
 from lightrag_jsonl.text.names import letters_and_digits
 from lightrag_jsonl.text.patterns import pattern_of
-from lightrag_jsonl.text.sentences import sentence_spans
+from lightrag_jsonl.text.sentences import BULLETS, sentence_spans
 from lightrag_jsonl.text.terms import GRAMMAR_WORDS, content_stems, search_terms, stem
 from lightrag_jsonl.tracing.claim_facts import (
     ClaimFact,
@@ -92,6 +92,7 @@ class _ReadText:
         return letters_and_digits(simplified(self.text))
 
 
+_POINT_OR_ROW = pattern_of(rf"[-*|·{BULLETS}]")
 _text_of_passage = lru_cache(400)(_ReadText)  # a passage is often cited several times
 
 
@@ -99,8 +100,7 @@ def _stands_alone(text: str, start: int, end: int) -> bool:
     """Whether a sentence is a short line between blank lines, without a full stop: a heading."""
     line = text[start:end]
     ends_otherwise = line[-1] in '.。!！?？…”"」）)：:;；|'
-    is_item = line[0] in "-*|•·"
-    if len(line) > _LONGEST_HEADING or ends_otherwise or is_item:
+    if len(line) > _LONGEST_HEADING or ends_otherwise or _POINT_OR_ROW.match(line):
         return False
     before = text[:start].rstrip(" ")
     after = text[end:].lstrip(" ")

@@ -58,6 +58,10 @@ def test_sentences_carry_the_number_of_their_passage() -> None:
         ("In `Marley[1]` or Marley[0] is 👻.", "In Marley[\u20601] or Marley[\u20600] is 👻."),
         ("Marley依国发【2024】5号文。", "Marley依国发【\u20602024】5号文。"),
         ("**Marley** is _dead_ <b>now</b>.", "Marley is dead now."),
+        ("- [ ] Bury **Marley**.", "[ ] Bury Marley."),
+        ("[On Scrooge etc. The end of Marley](https://a.org/x)", "The end of Marley"),
+        ("☑ Marley was buried.", "☑ Marley was buried."),
+        ("\uf0d8Marley was dead.", "Marley was dead."),
         ("> Marley of [the firm](https://example.org/a) died.", "Marley of the firm died."),
     ],
 )

@@ -40,6 +40,23 @@ def test_quoted_lines_are_apart_from_what_is_said_to_them() -> None:
 
 
 @pytest.mark.parametrize(
+    "bullet", ["• ", "○ ", "■ ", "➢ ", "✓ ", "⬥ ", "・", "\uf0d8", "\uf0b7 ", "- ", "· "]
+)
+def test_a_line_with_a_bullet_begins_a_sentence(bullet: str) -> None:
+    """Whatever the bullet is; points go on in lines without one, and in a word no mark is a bullet."""
+    lines = (
+        f"The lamp has three parts\n{bullet}a lens that turns with the\n  clockwork\n{bullet}a wick"
+    )
+    assert [lines[start:end] for start, end in sentence_spans(lines)] == [
+        "The lamp has three parts",
+        f"{bullet}a lens that turns with the\n  clockwork",
+        f"{bullet}a wick",
+    ]
+    point = f"{bullet}lamps of the coast"
+    assert point[beginning_of_words(point, 0, len(point)) :] == "lamps of the coast"
+
+
+@pytest.mark.parametrize(
     "sentence",
     [
         "许闻达在《谁动了灯塔？》一书中写了渡口。",
