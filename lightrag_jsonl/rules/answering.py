@@ -323,14 +323,17 @@ def _moment_notes(context: Context, words: FixedWords) -> list[str]:
 def _missing_words_note(
     question: str, context: Context, quotes: Sequence[Quote], language: Language
 ) -> list[str]:
-    """The names of a question that neither the quotes nor the headings above have; and its other words, if more
-    than half of those beside its names are missing: not single letters, not words that fit any text ("say",
-    "happened"), and not runs of Chinese characters, whose words are unknown.
+    """The names of a question that neither the quotes nor the headings above have, and the numbers of its names
+    ("PEP 603"); and its other words, if more than half of those beside its names are missing: not single letters, not
+    words that fit any text ("say", "happened"), and not runs of Chinese characters, whose words are unknown.
     """
+    quoted = frozenset[str]().union(*[quote.terms | quote.setting_terms for quote in quotes])
     names = names_in_question(question, language)
+    numbers = list(filter(str.isdecimal, chain.from_iterable(map(str.split, names))))
+    missing_numbers = [number for number in numbers if not any(number in term for term in quoted)]
     held_names = [name for name in names if _is_held(quotes, _names_of_bearer(name, context))]
     terms_of_names = frozenset[str]().union(*map(content_terms, held_names))
-    quoted = terms_of_names.union(*[quote.terms | quote.setting_terms for quote in quotes])
+    quoted |= terms_of_names
     content = [
         word
         for word in content_words(question)
@@ -348,10 +351,11 @@ def _missing_words_note(
     else:
         words_of_names = chain.from_iterable(map(str.split, missing_names))
         missing = [word for word in words_of_names if content_terms(word).isdisjoint(quoted)]
-    if not missing:
+    missing_words = dict.fromkeys([*missing, *missing_numbers])
+    if not missing_words:
         return []
     words = FIXED_WORDS[written_in(question, language)]
-    return [words.words_not_quoted.format(words.keyword_comma.join(missing))]
+    return [words.words_not_quoted.format(words.keyword_comma.join(missing_words))]
 
 
 def _beginnings(context: Context) -> list[Quote]:

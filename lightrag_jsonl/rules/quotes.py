@@ -54,6 +54,7 @@ _HEAD_OF_MAIL = pattern_of(
 _SIGNATURE = pattern_of(r"(?:--[ \t]*\n|_{10,}[ \t]*\n|-{2,}\s?(?:Original Message|原始邮件))")
 QUOTED_WEIGHT = 0.5  # of what a mail repeats of another one, and of a signature
 _LEADS_IN = (":", "：")
+_BETWEEN_LINES = pattern_of(r"[^\S\n]*\n\s*")
 _SENTENCE_END = pattern_of(r"[.!?。！？…;；][\"'”’」』）)\]*_]*$")
 _NOTE_MARK = pattern_of(rf" ?{CITATION_MARKER.pattern}")
 _WORD_JOINER = "\u2060"  # an invisible character, which keeps a bracket from being a citation
@@ -139,7 +140,7 @@ def _chunk_quotes(chunk: Chunk, rank: int, title: str) -> Iterator[Quote]:
         is_last = place == len(spans)
         if not line or (setting.takes(text, start, end, line, is_last=is_last) and len(spans) > 1):
             continue
-        lead = setting.lead_of(text, start, line)
+        lead = setting.lead_of(text, start, end, line)
         lead = "" if lead == line else lead
         if TABLE_ROW.match(text, _line_start(text, start)):
             line = setting.row(line)
@@ -176,13 +177,14 @@ class _Setting:
         self._above = ""  # a question or the beginning of a list
         self._above_indent = 0  # of its line
         self._above_mark = ""  # of the list whose point it is
+        self._above_list = ""  # a line that is no sentence: what it says of the points is not known
         self._has_items = False  # whether a point of the list below it was read
         self._header: list[str] = []  # of a table
 
     @property
     def words(self) -> str:
-        """The title, the headings and the sender."""
-        words = (self._title, self._heading, self._subheading, self._sender)
+        """The title, the headings, the sender, and the line above a list."""
+        words = (self._title, self._heading, self._subheading, self._sender, self._above_list)
         return "\n".join(words).rstrip("\n")
 
     def takes(self, text: str, start: int, end: int, line: str, *, is_last: bool) -> bool:
@@ -204,7 +206,7 @@ class _Setting:
         is_whole_line = (
             ends_line and not _QUOTE_MARKS.sub("", text[_line_start(text, start) : start]).strip()
         )
-        begins_list = ends_line and LIST_ITEM.match(text[end : end + 100].lstrip()) is not None
+        begins_list = _next_point(text, end) is not None
         if line.endswith(_LEADS_IN) and not is_last and (is_whole_line or begins_list):
             self._begin_list(start, f"{self._above} {line}" if _only_asks(self._above) else line)
             return True
@@ -216,6 +218,16 @@ class _Setting:
         self._above_indent = _indent(self._source, start)
         self._above_mark = _item_mark(self._source, start)
         self._has_items = False
+
+    def _note_line_above_list(self, text: str, start: int, end: int, line: str) -> None:
+        """Note a line that is no sentence above points of a list: a point leads those that stand further right."""
+        point = _next_point(text, end)
+        if point is None or _SENTENCE_END.search(line):
+            return
+        if not _item_mark(self._source, start):
+            self._above_list = line
+        elif _indent(self._source, point) > _indent(self._source, start):
+            self._begin_list(start, line)
 
     def _ends_list(self, start: int) -> bool:
         """Whether a point stands beside or above the lead, and not below it."""
@@ -288,7 +300,7 @@ class _Setting:
         is_repeated = _QUOTE_MARKS.match(text, _line_start(text, start)) is not None
         return QUOTED_WEIGHT if is_repeated or self._is_signature else 1.0
 
-    def lead_of(self, text: str, start: int, line: str) -> str:
+    def lead_of(self, text: str, start: int, end: int, line: str) -> str:
         """The context for a reader of the sentence alone: the subject of a list or an answer."""
         is_item = LIST_ITEM.match(text, _line_start(text, start)) is not None
         if is_item and self._ends_list(start):
@@ -298,7 +310,9 @@ class _Setting:
         is_led = above.endswith(_LEADS_IN) and not self._has_items  # else it follows the list
         if not is_item:
             self._above = ""
+            self._above_list = ""
         self._has_items = is_item
+        self._note_line_above_list(text, start, end, line)
         if above and (is_item or is_answer or is_led):
             return above
         if self._sender and self.weight_of(text, start) == 1.0:
@@ -321,6 +335,13 @@ def _next_number(heading: str) -> str:
         return f"{int(beginning['number']) + 1}{beginning['mark']}"
     _, _, following = _NUMERALS.partition(beginning["numeral"])
     return f"{beginning['opening']}{following[0]}{beginning['closing']}" if following else ""
+
+
+def _next_point(text: str, end: int) -> int | None:
+    """Where a point of a list begins, if one follows the line that ends there."""
+    gap = _BETWEEN_LINES.match(text, end)
+    is_point = gap is not None and _item_mark(text, gap.end()).strip("# ")
+    return gap.end() if gap is not None and is_point else None
 
 
 def _only_asks(line: str) -> bool:
