@@ -20,7 +20,12 @@ from lightrag_jsonl.readers.pdf_headings import (
     tagged_headings,
     with_headings,
 )
-from lightrag_jsonl.readers.pdf_text import is_readable, repaired_lines, whole_words
+from lightrag_jsonl.readers.pdf_text import (
+    is_readable,
+    repaired_lines,
+    whole_words,
+    with_nested_lists,
+)
 from lightrag_jsonl.readers.pictures import (
     SEEING_ADVICE,
     Box,
@@ -166,6 +171,7 @@ def _page(pdf: Any, index: int, *, sees: bool) -> PdfPage:
         if readable:
             columns = _in_columns(lines, Box(*page.get_bbox()))
             text = "\n".join(_area_text(textpage, column) for column in columns)
+            text = with_nested_lists(text, textpage)
         if not any(map(str.isalnum, text)):  # bullets beside drawn words
             text = ""
         has_text = bool(text or filled_fields)

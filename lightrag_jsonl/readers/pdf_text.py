@@ -1,14 +1,17 @@
-"""What can be known of the text of a PDF file: which characters it shows, and how divided words go on."""
+"""What can be known of the text of a PDF file: the shown characters, the divided words, and the depth of points in a list."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import pairwise
+from math import inf
 from statistics import median
 from typing import Any
 
+from lightrag_jsonl.readers.pictures import Box
 from lightrag_jsonl.text.cjk import is_cjk
 from lightrag_jsonl.text.patterns import pattern_of
+from lightrag_jsonl.text.sentences import BULLETS
 
 VERTICAL_LINE = 2  # characters of a line where PDFium reads vertical writing
 FEWEST_VERTICAL = 8  # lines of vertical writing
@@ -18,6 +21,13 @@ CHARACTERS_LOOKED_AT = 200  # of a page, at equal distances
 # What a font without names of characters still shows as text: the codes of ASCII and Latin-1, as in old files of TeX.
 WRITTEN_CODES = range(0x20, 0x100)
 
+SAME_DEPTH = 3.0  # points, by which the marks of one list may stand apart
+DEEPEST_STEP = (
+    72.0  # points from a mark to those of a list below it; what is further right is beside it
+)
+INDENT = "  "
+
+_MARK_OF_POINT = pattern_of(rf"^[^\S\n]*(?P<mark>[-–*·](?=\s)|[{BULLETS}])", re.MULTILINE)
 _DIVIDED_WORD = pattern_of(
     r"(?<![^\W\d_])(?P<before>[^\W\d_]++)[\x02\ufffe]\n?(?P<after>[^\W\d_]++)"
 )
@@ -46,6 +56,50 @@ def is_readable(textpage: Any) -> bool:
     return 2 * glyph_count <= drawn_count
 
 
+def with_nested_lists(text: str, textpage: Any) -> str:
+    """The text of a page, with the points of lists indented as on the page."""
+    marks = list(_MARK_OF_POINT.finditer(text))
+    places = _places_of_marks(textpage) if len(marks) > 1 else []
+    if [mark["mark"] for mark in marks] != [
+        mark for mark, _ in places
+    ]:  # columns have another order
+        return text
+    parts: list[str] = []
+    end = 0
+    for mark, depth in zip(marks, _depths([place for _, place in places]), strict=True):
+        parts += [text[end : mark.start()], INDENT * depth, mark["mark"]]
+        end = mark.end()
+    return "".join([*parts, text[end:]])
+
+
+def _places_of_marks(textpage: Any) -> list[tuple[str, Box]]:
+    """The marks of points in the order of the text, and their places on the page."""
+    import pypdfium2.raw as pdfium
+
+    places = []
+    for mark in _MARK_OF_POINT.finditer(textpage.get_text_range()):
+        index = pdfium.FPDFText_GetCharIndexFromTextIndex(textpage.raw, mark.start("mark"))
+        if pdfium.FPDFText_GetUnicode(textpage.raw, index) == ord(mark["mark"]):
+            places.append((mark["mark"], Box(*textpage.get_charbox(index))))
+    return places
+
+
+def _depths(places: Iterable[Box]) -> Iterator[int]:
+    """In how many lists each mark stands beside the outermost: below a mark, and a little further right."""
+    lefts: list[float] = []  # of those lists, the outermost first
+    lowest = inf
+    for place in places:
+        is_beside = place.bottom > lowest or (lefts and place.left > lefts[-1] + DEEPEST_STEP)
+        if is_beside:
+            lefts.clear()
+        while lefts and place.left < lefts[-1] - SAME_DEPTH:
+            lefts.pop()
+        if not lefts or place.left > lefts[-1] + SAME_DEPTH:
+            lefts.append(place.left)
+        lowest = place.bottom
+        yield len(lefts) - 1
+
+
 def whole_words(texts: Iterable[str]) -> frozenset[str]:
     """The words of a file in small letters, without those that a line divides."""
     undivided = [_DIVIDED_WORD.sub(" ", text).lower() for text in texts]
@@ -58,13 +112,13 @@ def repaired_lines(text: str, words: frozenset[str]) -> str:
     text = _DIVIDED_WORD.sub(partial(_joined_word, words=words), text)
     text = _HYPHEN.sub("-", text)
     lines = text.split("\n")
-    lengths = [len(line) for line in lines]
+    lengths = [len(line.lstrip()) for line in lines]
     is_vertical = len(lines) >= FEWEST_VERTICAL and median(lengths) <= VERTICAL_LINE
     full_length = 0 if is_vertical else FULL_LINE * max(lengths)
     joined = lines[0]
-    for previous, line in pairwise(lines):
+    for (previous, line), length in zip(pairwise(lines), lengths, strict=False):
         is_chinese = is_cjk(previous[-1:]) and is_cjk(line[:1])
-        if not is_chinese or len(previous) < full_length:
+        if not is_chinese or length < full_length:
             joined += "\n"
         joined += line
     return joined

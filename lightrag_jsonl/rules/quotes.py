@@ -23,13 +23,13 @@ from lightrag_jsonl.text.markup import (
 )
 from lightrag_jsonl.text.names import folded_text, without_accents
 from lightrag_jsonl.text.patterns import pattern_of
-from lightrag_jsonl.text.sentences import LIST_ITEM, TABLE_ROW, sentence_spans
+from lightrag_jsonl.text.sentences import BULLETS, LIST_ITEM, TABLE_ROW, sentence_spans
 from lightrag_jsonl.text.terms import FUNCTION_WORDS, search_terms, stem
 
 LONGEST_QUOTE = 800  # characters of one sentence; of a longer one the beginning
 _POINT_NUMBER = pattern_of(r"\A\d{1,2}[.)．]\s+")
-# Boxes and ticks stay: they may say whether something is so
-_ITEM_MARK = pattern_of(r"\A\s*(?:[-*·]\s+|[•●▪\ue000-\uf8ff]\s*)")
+# Boxes, circles, ticks and crosses stay: they may say whether something is so.
+_ITEM_MARK = pattern_of(rf"\A\s*(?:[-*·]\s+|(?![□■○☐-☒✓-✘✅❌❏-❒])[{BULLETS}]\s*)")
 _LINK_WITHIN_PAGE = pattern_of(
     r"(?:[-*+]|\d{1,3}[.)])\s+\[[^\n]+\]\(#[^()\s]*\)"
 )  # of a list of contents
@@ -160,6 +160,14 @@ def _chunk_quotes(chunk: Chunk, rank: int, title: str) -> Iterator[Quote]:
         )
 
 
+class _Lead(Struct, frozen=True):
+    """A question, or the beginning of a list, with the indent of the line and the mark of a point."""
+
+    line: str
+    indent: int = 0
+    mark: str = ""
+
+
 class _Setting:
     """The lead of the next sentence of a passage: title, heading, question, beginning of a list, sender."""
 
@@ -174,9 +182,7 @@ class _Setting:
         self._heading_end = 0  # of the line of the last heading
         self._sender = ""
         self._is_signature = False
-        self._above = ""  # a question or the beginning of a list
-        self._above_indent = 0  # of its line
-        self._above_mark = ""  # of the list whose point it is
+        self._leads: list[_Lead] = []  # those above the next sentence, the outermost first
         self._above_list = ""  # a line that is no sentence: what it says of the points is not known
         self._has_items = False  # whether a point of the list below it was read
         self._header: list[str] = []  # of a table
@@ -210,31 +216,41 @@ class _Setting:
         if line.endswith(_LEADS_IN) and not is_last and (is_whole_line or begins_list):
             self._begin_list(start, f"{self._above} {line}" if _only_asks(self._above) else line)
             return True
+        if begins_list and self._is_point_above(text, start, end, line):
+            self._begin_list(start, line)
+            return True
         return False
 
-    def _begin_list(self, start: int, lead: str) -> None:
-        """Note what leads the points below it, and where it stands itself: perhaps in a point of another list."""
-        self._above = lead
-        self._above_indent = _indent(self._source, start)
-        self._above_mark = _item_mark(self._source, start)
+    def _is_point_above(self, text: str, start: int, end: int, line: str) -> bool:
+        """Whether a line is a point of a list and no sentence, and the next point stands further right."""
+        depth = _indent(self._source, _next_point(text, end) or 0) - _indent(self._source, start)
+        is_point = _item_mark(self._source, start) != ""
+        return is_point and depth > 0 and _SENTENCE_END.search(line) is None
+
+    @property
+    def _above(self) -> str:
+        """The innermost lead."""
+        return self._leads[-1].line if self._leads else ""
+
+    def _begin_list(self, start: int, line: str) -> None:
+        """Note what leads the points below it: perhaps a point of another list."""
+        self._end_lists(start)
+        indent = _indent(self._source, start)
+        self._leads.append(_Lead(line, indent, _item_mark(self._source, start)))
         self._has_items = False
 
-    def _note_line_above_list(self, text: str, start: int, end: int, line: str) -> None:
-        """Note a line that is no sentence above points of a list: a point leads those that stand further right."""
-        point = _next_point(text, end)
-        if point is None or _SENTENCE_END.search(line):
-            return
-        if not _item_mark(self._source, start):
-            self._above_list = line
-        elif _indent(self._source, point) > _indent(self._source, start):
-            self._begin_list(start, line)
-
-    def _ends_list(self, start: int) -> bool:
-        """Whether a point stands beside or above the lead, and not below it."""
+    def _end_lists(self, start: int) -> None:
+        """Forget all leads but those above a point: further left, or with another mark."""
         indent = _indent(self._source, start)
         mark = _item_mark(self._source, start)
-        is_beside = indent == self._above_indent and mark == self._above_mark
-        return is_beside or indent < self._above_indent
+        if not mark:
+            self._leads.clear()
+        while self._leads:
+            lead = self._leads[-1]
+            is_beside = indent == lead.indent and mark == lead.mark
+            if not is_beside and indent >= lead.indent:
+                return
+            self._leads.pop()
 
     def _takes_heading(self, text: str, start: int, end: int, line: str) -> bool:
         """Whether a sentence is of a heading, which stands above what follows."""
@@ -250,9 +266,7 @@ class _Setting:
         self._heading_end = _line_end(text, end)
         if is_heading:  # whole, also behind the point of "Motion 4."
             line = citable_line(text[start : self._heading_end])
-        self._above = line if _only_asks(line) else ""
-        self._above_indent = 0
-        self._above_mark = ""
+        self._leads = [_Lead(line)] if _only_asks(line) else []
         self._subheading = "" if is_heading else line
         self._next_number = "" if is_heading else _next_number(whole_line)
         if is_heading:
@@ -303,16 +317,17 @@ class _Setting:
     def lead_of(self, text: str, start: int, end: int, line: str) -> str:
         """The context for a reader of the sentence alone: the subject of a list or an answer."""
         is_item = LIST_ITEM.match(text, _line_start(text, start)) is not None
-        if is_item and self._ends_list(start):
-            self._above = ""
+        if is_item:
+            self._end_lists(start)
         above = self._above
         is_answer = above.endswith(_STATES_NOTHING)
         is_led = above.endswith(_LEADS_IN) and not self._has_items  # else it follows the list
         if not is_item:
-            self._above = ""
+            self._leads.clear()
             self._above_list = ""
         self._has_items = is_item
-        self._note_line_above_list(text, start, end, line)
+        if not is_item and _next_point(text, end) is not None and not _SENTENCE_END.search(line):
+            self._above_list = line
         if above and (is_item or is_answer or is_led):
             return above
         if self._sender and self.weight_of(text, start) == 1.0:
@@ -338,7 +353,7 @@ def _next_number(heading: str) -> str:
 
 
 def _next_point(text: str, end: int) -> int | None:
-    """Where a point of a list begins, if one follows the line that ends there."""
+    """The place of a point of a list that begins on the next line."""
     gap = _BETWEEN_LINES.match(text, end)
     is_point = gap is not None and _item_mark(text, gap.end()).strip("# ")
     return gap.end() if gap is not None and is_point else None

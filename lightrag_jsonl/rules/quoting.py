@@ -106,7 +106,7 @@ def span_of_names(sentence: NamedSentence, keys: Iterable[str]) -> tuple[int, in
 
 
 def _explained(text: str, sentence: NamedSentence) -> str:
-    """A sentence with the meaning of its pronoun, behind the box of a task: an open one may not be so."""
+    """A sentence with the meaning of the pronoun, behind the box of a task: open tasks are no facts."""
     start = sentence.start
     if text.endswith(_BOXES, 0, start):
         start -= len(_BOXES[0])

@@ -140,6 +140,39 @@ def test_chinese_lines_are_joined() -> None:
     )
 
 
+def test_points_of_a_list_stand_below_others_as_on_the_page() -> None:
+    """By where their marks are; a list that begins higher, or far to the right, is another one."""
+    points = [
+        (50, "The lamp has parts"),
+        (50, "• a lens"),
+        (72, "- of glass"),
+        (72, "- of four panels"),
+        (94, "• from Paris"),
+        (51, "• a wick"),
+        (300, "• The tower has a stair"),
+        (322, "• of oak"),
+        (50, "• a clock"),
+    ]
+
+    def draw(canvas: Canvas) -> None:
+        for number, (left, text) in enumerate(points):
+            lines(canvas, [text], left=left, top=780 - 14 * number)
+        lines(canvas, ["• Begun in June"], left=72, top=800)
+
+    assert read(pdf(draw), NAME).pages == (
+        "The lamp has parts\n"
+        "• a lens\n"
+        "  - of glass\n"
+        "  - of four panels\n"
+        "    • from Paris\n"
+        "• a wick\n"
+        "• The tower has a stair\n"
+        "  • of oak\n"
+        "• a clock\n"
+        "• Begun in June",
+    )
+
+
 def test_vertical_writing_is_joined() -> None:
     """Characters below each other are a sentence, not a line each. The file embeds no font."""
     command = ("fc-list", ":lang=zh")

@@ -103,6 +103,24 @@ def test_quotes_are_clean_and_no_bracket_of_a_source_reads_as_a_citation(
             "Is there parking? No. [1]",
         ),
         (
+            "en",
+            "## Tower\n\n- The stair\n  - of oak\n    1. from Tolva\n  - of 90 steps\n- The bell\n  - cast in 1911",
+            "How many steps are there?",
+            "The stair: of 90 steps [1]",
+        ),
+        (
+            "en",
+            "Prices in crowns\n- a lamp 9\n- a rope 4\n\nThe crowns of kings are not for sale.",
+            "What crowns does a lamp cost?",
+            "a lamp 9 [1]",
+        ),
+        (
+            "zh",
+            "## 灯塔\n\n- [ ] 换灯\n  - 买新灯💡\n  - 擦镜片\n- [x] 修楼梯",
+            "镜片要擦吗？",
+            "[ ] 换灯：擦镜片 [1]",
+        ),
+        (
             "zh",
             "## 出行\n\n需要带的东西：\n\n- 十米长的绳子\n- 两盏灯💡",
             "绳子多长？",
