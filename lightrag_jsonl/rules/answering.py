@@ -53,6 +53,7 @@ _COUNTS: Mapping[str, int] = {
     **{"一": 1, "二": 2, "两": 2, "三": 3, "四": 4, "五": 5, "六": 6},
 }
 _COUNT_WORD = r"a|single|one|two|three|four|five|six|\d{1,3}"
+_NUMBER_WITH_POINTS = pattern_of(r"(?<![\d.])\d+(?:\.\d+)+(?!\.?\d)")
 _SENTENCE_COUNT = pattern_of(  # the last number counts: "two or three short sentences"
     rf"\b(?P<number>{_COUNT_WORD})(?:\s+(?!(?:{_COUNT_WORD})\b)\w+){{0,2}}\s+sentences?\b",
     re.IGNORECASE,
@@ -323,14 +324,19 @@ def _moment_notes(context: Context, words: FixedWords) -> list[str]:
 def _missing_words_note(
     question: str, context: Context, quotes: Sequence[Quote], language: Language
 ) -> list[str]:
-    """The names of a question that neither the quotes nor the headings above have, and the numbers of its names
-    ("PEP 603"); and its other words, if more than half of those beside its names are missing: not single letters, not
+    """The names of a question that neither the quotes nor the headings above have, the numbers of names ("PEP 603") and
+    of versions ("2.7"); and its other words, if more than half of those beside its names are missing: not single letters, not
     words that fit any text ("say", "happened"), and not runs of Chinese characters, whose words are unknown.
     """
     quoted = frozenset[str]().union(*[quote.terms | quote.setting_terms for quote in quotes])
     names = names_in_question(question, language)
-    numbers = list(filter(str.isdecimal, chain.from_iterable(map(str.split, names))))
-    missing_numbers = [number for number in numbers if not any(number in term for term in quoted)]
+    numbers = filter(str.isdecimal, chain.from_iterable(map(str.split, names)))
+    quoted_texts = [f"{quote.setting}\n{quote.line}" for quote in quotes]
+    missing_numbers = [
+        number
+        for number in (*numbers, *_NUMBER_WITH_POINTS.findall(question))
+        if not any(number in text for text in quoted_texts)
+    ]
     held_names = [name for name in names if _is_held(quotes, _names_of_bearer(name, context))]
     terms_of_names = frozenset[str]().union(*map(content_terms, held_names))
     quoted |= terms_of_names

@@ -771,6 +771,8 @@ def test_quotes_of_one_passage_stand_behind_their_headings(tmp_path: Path) -> No
         ("Who kept Lamp 41?", "Ada kept Lamp 14.", "none of these sentences has: 41."),
         ("灯塔 Lamp 41 归谁管？", "小英管灯塔 Lamp 14。", "均未出现问题里的这些词：41。"),
         ("Who kept Lamp 41?", "Ada kept Lamp 41.", ""),
+        ("What is new in lamp 3.9?", "The lamp 2.5 is new.", "none of these sentences has: 3.9."),
+        ("灯塔 9.9 版有什么新功能？", "灯塔 2.5 版有新功能。", "均未出现问题里的这些词：9.9。"),
         ("What happened to Ada Orne?", "Ada Orne lost her lamps.", ""),
     ],
 )
