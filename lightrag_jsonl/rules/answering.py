@@ -325,8 +325,9 @@ def _missing_words_note(
     question: str, context: Context, quotes: Sequence[Quote], language: Language
 ) -> list[str]:
     """The names of a question that neither the quotes nor the headings above have, the numbers of names ("PEP 603") and
-    of versions ("2.7"); and its other words, if more than half of those beside its names are missing: not single letters, not
-    words that fit any text ("say", "happened"), and not runs of Chinese characters, whose words are unknown.
+        of versions ("2.7"); and its other words, if more than half of those beside its names are missing: not single letters,
+    not words that fit any text ("say", "happened"), and not more than two Chinese characters in a row, whose words are
+    unknown.
     """
     quoted = frozenset[str]().union(*[quote.terms | quote.setting_terms for quote in quotes])
     names = names_in_question(question, language)
@@ -349,7 +350,9 @@ def _missing_words_note(
         and content_terms(word).isdisjoint(terms_of_names)
     ]
     missing = [
-        word for word in content if not has_cjk(word) and content_terms(word).isdisjoint(quoted)
+        word
+        for word in content
+        if (len(word) == 2 or not has_cjk(word)) and content_terms(word).isdisjoint(quoted)
     ]
     missing_names = [name for name in names if name not in held_names]
     if 2 * len(missing) > len(content):

@@ -756,6 +756,7 @@ def test_quotes_of_one_passage_stand_behind_their_headings(tmp_path: Path) -> No
             "none of these sentences has: press, cost.",
         ),
         ("灯塔有救生艇吗？", "村里有灯塔。", ""),
+        ("谁修建了 Seaview？", "小英看守 Seaview。", "均未出现问题里的这些词：修建。"),
         ("Who bought the oil lamp?", "The oil lamp was bought.", ""),
         (
             "When was Ada Orne baptized?",
