@@ -5,7 +5,7 @@ import contextlib
 import contextvars
 import threading
 from asyncio import _unregister_task as unregister_task
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
@@ -21,15 +21,22 @@ async def gather_all(work: Iterable[Coroutine[Any, Any, Result]]) -> list[Result
     coroutines = list(work)
     if len(coroutines) == 1:  # without a task of its own: most documents have one chunk
         return [await coroutines[0]]
+    async with task_group() as group:
+        tasks = [group.create_task(coroutine) for coroutine in coroutines]
+    return [task.result() for task in tasks]
+
+
+@contextlib.asynccontextmanager
+async def task_group() -> AsyncIterator[asyncio.TaskGroup]:
+    """A group of tasks; the first error cancels the rest, and is raised as it is."""
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(coroutine) for coroutine in coroutines]
+            yield group
     except BaseExceptionGroup as errors:
         error: BaseException = errors
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
         raise error from error.__cause__
-    return [task.result() for task in tasks]
 
 
 async def finish_all(work: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:

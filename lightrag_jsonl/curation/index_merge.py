@@ -15,7 +15,6 @@ from lightrag_jsonl.curation.aliases import aliases_of, plan_renaming
 from lightrag_jsonl.indexing.commits import IndexWriter, plan_documents
 from lightrag_jsonl.indexing.contents import DocumentContents, content_vectors, document_contents
 from lightrag_jsonl.indexing.incoming import (
-    LARGEST_GROUP,
     IncomingDocument,
     documents_of_chunks,
     with_extractions,
@@ -29,6 +28,7 @@ from lightrag_jsonl.storage.store import Store, read, write
 from lightrag_jsonl.storage.views import StoreView, Transaction
 
 ANSWERS_AT_ONCE = 500  # copied in one transaction
+LARGEST_GROUP = 1_024  # chunks that are committed together, at least: no model is waited for
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,7 +285,7 @@ async def _copy_answers(
 
 
 def _groups(documents: Iterable[MergedDocument]) -> Iterator[_DocumentGroup]:
-    """The documents in groups of about as many chunks as an insert commits together."""
+    """The documents in groups."""
     group = _DocumentGroup()
     for document in documents:
         group.add(*document)
