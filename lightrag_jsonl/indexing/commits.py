@@ -68,8 +68,9 @@ class IndexWriter:
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock, init=False, repr=False)
 
     @asynccontextmanager
-    async def exclusive(self) -> AsyncIterator[None]:
-        """The right to write: for one task of this instance, and for one process, at a time.
+    async def exclusive(self) -> AsyncIterator[Mapping[str, str]]:
+        """The right to write, with the settings of the index: for one task of this instance, and for one
+        process, at a time.
 
         `LockedError` after `lock_timeout`; `SettingsError` if another writer has meanwhile built
         the index with other parts.
@@ -89,7 +90,7 @@ class IndexWriter:
                         if name in ("embedder", "dim"):
                             problem += ": open it with that embedder, or move it to another one with reembed"
                         raise SettingsError(problem, path=self.store.location)
-                yield
+                yield recorded
 
     async def write_alone(self, work: Callable[[Transaction], Result]) -> Result:
         """The result of work in a transaction of its own, with the right to write for it only."""

@@ -106,8 +106,9 @@ class IndexPipeline:
         `ConfigError`, unless `tolerant`. Without `summarize`, summaries stay due.
         """
         with progress_bars(progress) as show:
-            async with self.writer.exclusive():
-                insertion = await self._insertion_of_documents(show, summarize=summarize)
+            async with self.writer.exclusive() as settings:
+                by_rules = reads_when_asked(settings)
+                insertion = self._insertion(show, by_rules=by_rules, summarize=summarize)
                 return await insertion.insert(
                     pending_documents, tolerant=tolerant, restore_purged=restore_purged
                 )
@@ -119,9 +120,9 @@ class IndexPipeline:
         from lightrag_jsonl.indexing.loading import WaitingFiles, reported_with_unread
 
         with progress_bars(progress) as show:
-            async with self.writer.exclusive():
+            async with self.writer.exclusive() as settings:
                 waiting = await read(self._store, methodcaller("pending", job=job))
-                insertion = await self._insertion_of_documents(show)
+                insertion = self._insertion(show, by_rules=reads_when_asked(settings))
                 files = WaitingFiles(
                     self._store,
                     accepted=lambda: insertion.accepted,
@@ -149,9 +150,8 @@ class IndexPipeline:
         read when questions come, the chunks of most worth first. The retry ends after `max_tokens`.
         """
         with progress_bars(progress) as show:
-            async with self.writer.exclusive():
+            async with self.writer.exclusive() as settings:
                 insertion = self._insertion(show, max_tokens=max_tokens)
-                settings = await read(self._store, methodcaller("settings"))
                 if upgrade and reads_when_asked(settings):
                     report = await insertion.read_again(await read(self._store, self._by_worth))
                 else:
@@ -248,36 +248,26 @@ class IndexPipeline:
         _, document = self._cutter.cut(incoming_document(pending), pending, view)
         return document.chunks
 
-    async def _insertion_of_documents(
-        self, progress: ProgressCallback | None, *, summarize: bool = True
-    ) -> Insertion:
-        """An insert that asks a model for nothing, if the index is read when it is asked."""
-        if reads_when_asked(await read(self._store, methodcaller("settings"))):
-            return self._insertion(
-                progress, extractor=self._rules, summarize=False, completes=False
-            )
-        return self._insertion(progress, summarize=summarize)
-
     def _insertion(
         self,
         progress: ProgressCallback | None,
         *,
-        extractor: Extractor | None = None,
+        by_rules: bool = False,
         summarize: bool = True,
-        completes: bool = True,
         max_tokens: int | None = None,
     ) -> Insertion:
+        """An insert; if `by_rules`, it asks a model for nothing: the index is read when it is asked."""
         return Insertion(
             writer=self.writer,
             client=self._client,
-            extractor=extractor or self._extractor,
+            extractor=self._rules if by_rules else self._extractor,
             cutter=self._cutter,
             options=self._options,
             record_schema=self._record_schema,
             patient=self._patient,
             progress=progress,
-            summarize=summarize,
-            completes=completes,
+            summarize=summarize and not by_rules,
+            completes=not by_rules,
             max_tokens=max_tokens,
         )
 
