@@ -21,7 +21,6 @@ from lightrag_jsonl.text.strings import digest
 RowIds: TypeAlias = Collection[int] | None  # None: of all rows
 Names: TypeAlias = Collection[str] | None  # ids or keys; None: all
 Mention = TypeVar("Mention", t.EntityMention, t.RelationMention)
-Choice = TypeVar("Choice", str, tuple[str, str])
 
 MILLION = 1_000_000  # weights are summed as integers, so that subtracting is exact
 
@@ -184,7 +183,7 @@ RelationMentionRow: TypeAlias = MentionRow[t.RelationMention]
 
 
 class EntityRow(Struct):
-    """One entity. `names`, `types`, `attributes` (name, value) and `aliases` are votes, counted over
+    """One entity. `names`, `types`, `attributes` (values by name) and `aliases` are votes, counted over
     the `mentions` of the entity, of which `quoted` only quote their chunks.
 
     `summary`, if any, was written from the mentions up to row id `summarized_to`, which were
@@ -195,7 +194,7 @@ class EntityRow(Struct):
     key: str
     names: dict[str, int] = msgspec.field(default_factory=dict)
     types: dict[str, int] = msgspec.field(default_factory=dict)
-    attributes: dict[tuple[str, str], int] = msgspec.field(default_factory=dict)
+    attributes: dict[str, dict[str, int]] = msgspec.field(default_factory=dict)
     aliases: dict[str, int] = msgspec.field(default_factory=dict)
     mentions: int = 0
     quoted: int = 0
@@ -215,8 +214,11 @@ class EntityRow(Struct):
         _vote(self.names, mention.name, times)
         _vote(self.types, mention.type, times)
         self.quoted += times * mention.quoted
-        for attribute in mention.attributes:
-            _vote(self.attributes, attribute, times)
+        for name, value in mention.attributes:
+            values = self.attributes.setdefault(name, {})
+            _vote(values, value, times)
+            if not values:
+                del self.attributes[name]
         for alias in mention.aliases:
             _vote(self.aliases, alias, times)
 
@@ -235,13 +237,14 @@ class EntityRow(Struct):
         """The entity for readers; degree not set. Also called is what is stated, and what was merged by hand."""
         own_keys = (self.key, name_key(self.name))
         names = {*self.aliases, *self.names}
+        attributes = [(name, value) for name, values in self.attributes.items() for value in values]
         return t.Entity(
             name=self.name,
             type=self.type,
             description=self.description,
             chunk_ids=chunk_ids,
             created_at=datetime.fromtimestamp(self.created_at, UTC),
-            attributes=tuple(sorted(self.attributes)),
+            attributes=tuple(sorted(attributes)),
             aliases=tuple(sorted(name for name in names if name_key(name) not in own_keys)),
         )
 
@@ -369,7 +372,7 @@ def winner(votes: Mapping[str, int]) -> str:
     return min(votes, key=lambda choice: (-votes[choice], choice), default="")
 
 
-def _vote(votes: dict[Choice, int], choice: Choice, times: int) -> None:
+def _vote(votes: dict[str, int], choice: str, times: int) -> None:
     if count := votes.get(choice, 0) + times:
         votes[choice] = count
     else:

@@ -73,7 +73,7 @@ def sample_entities() -> list[r.EntityRow]:
         key="curie",
         names={"Curie": 4},
         types={"person": 4},
-        attributes={("born", "1867"): 4},
+        attributes={"born": {"1867": 4}},
         aliases={"居里": 4},
         mentions=4,
         quoted=1,

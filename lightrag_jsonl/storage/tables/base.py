@@ -132,10 +132,6 @@ class WritableTables(Tables):
         self.touched: dict[Kind, set[int]] = {kind: set() for kind in TABLE_NAMES}
         self.changed = False
 
-    def _insert(self, table: str, rows: Sequence[ColumnValues]) -> None:
-        """Insert rows; existing rows stay as they are."""
-        self._write(table, rows, conflict="DO NOTHING")
-
     def _put(self, table: str, rows: Sequence[ColumnValues], *, key: str = "id") -> None:
         """Insert rows, or replace existing rows with the same value in the column `key`.
 
@@ -144,10 +140,12 @@ class WritableTables(Tables):
         columns = rows[0] if rows else ()
         changing = [column for column in columns if column not in {key, *UNCHANGING}]
         updates = ", ".join(f"{column} = excluded.{column}" for column in changing)
-        self._write(table, rows, conflict=f"({key}) DO UPDATE SET {updates}")
+        self._insert(table, rows, conflict=f"({key}) DO UPDATE SET {updates}")
 
-    def _write(self, table: str, rows: Sequence[ColumnValues], *, conflict: str) -> None:
-        """Insert rows of the same columns, in the same order."""
+    def _insert(
+        self, table: str, rows: Sequence[ColumnValues], *, conflict: str = "DO NOTHING"
+    ) -> None:
+        """Insert rows of the same columns, in the same order; `conflict` says what becomes of existing rows."""
         if rows:
             columns = ", ".join(rows[0])
             marks = ", ".join("?" * len(rows[0]))

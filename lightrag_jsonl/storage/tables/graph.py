@@ -3,7 +3,6 @@
 from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
-from msgspec.json import Decoder
 from msgspec.json import decode as parse
 
 from lightrag_jsonl.core.types import Entity, Kind, Relation
@@ -21,7 +20,6 @@ from lightrag_jsonl.storage.rows import (
 )
 from lightrag_jsonl.storage.tables.base import (
     TABLE_NAMES,
-    ColumnValues,
     Tables,
     column_values,
     field_names,
@@ -36,9 +34,6 @@ from lightrag_jsonl.text.names import name_key
 
 ENTITY = ", ".join(field_names(EntityRow))
 RELATION = ", ".join(field_names(RelationRow))
-SEPARATOR = "\0"  # between the name and the value of an attribute in stored votes
-
-parse_votes = Decoder(dict[str, int]).decode
 
 
 def weighted_relations(dialect: Dialect) -> str:
@@ -65,8 +60,7 @@ class GraphReads(Tables):
             cursor = self._select(ENTITY, "entities", "id", ids)
         else:
             cursor = self._select(ENTITY, "entities", "key", keys)
-        rows = read_as(EntityRow, cursor, attributes=_attribute_votes)
-        return {row.id: row for row in rows}
+        return {row.id: row for row in read_as(EntityRow, cursor)}
 
     def lasting_names(self, kind: Kind, rows: Collection[int]) -> dict[int, str]:
         """What a row is, whatever its row id: the id of a chunk, the name key of an entity, both keys of a
@@ -284,7 +278,7 @@ class GraphWrites(GraphReads, KeepingTables):
     def put_graph_rows(self, kind: Kind, rows: Sequence[GraphRow]) -> None:
         """Store entities or relations, in place of rows with the same ids."""
         self.keep([row.id for row in rows], TABLE_NAMES[kind])
-        self._put(TABLE_NAMES[kind], list(map(_graph_columns, rows)))
+        self._put(TABLE_NAMES[kind], list(map(column_values, rows)))
         self._put_stated_aliases([row for row in rows if isinstance(row, EntityRow)])
         self.touched[kind].update({row.id for row in rows})
 
@@ -320,22 +314,6 @@ class GraphWrites(GraphReads, KeepingTables):
         rows = [_override_columns(chunk, override) for chunk, override in overrides.items()]
         self.keep(overrides, "overrides")
         self._put("overrides", rows, key="chunk")
-
-
-def _graph_columns(row: GraphRow) -> ColumnValues:
-    if isinstance(row, RelationRow):
-        return column_values(row)
-    attributes = {SEPARATOR.join(pair): count for pair, count in row.attributes.items()}
-    return column_values(row, attributes=attributes)
-
-
-def _attribute_votes(text: str) -> dict[tuple[str, str], int]:
-    """Votes by the name and the value of an attribute."""
-    attributes = {}
-    for key, count in parse_votes(text).items():
-        name, _, value = key.partition(SEPARATOR)
-        attributes[name, value] = count
-    return attributes
 
 
 def _override_columns(chunk: int, override: Override) -> dict[str, object]:

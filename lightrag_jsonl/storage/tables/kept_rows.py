@@ -244,7 +244,7 @@ class KeepingTables(SavedStateReads, WritableTables):
             for key, values in sorted(rows.items())
         ]
         conflict = "(state, name, key) DO UPDATE SET content = excluded.content"
-        self._write("saved_rows", saved_rows, conflict=conflict)
+        self._insert("saved_rows", saved_rows, conflict=conflict)
 
     def _kept_keys(self, state: SavedState, table: str, keys: Collection[int]) -> set[int]:
         """Those of the keys whose rows are kept for a state."""

@@ -85,8 +85,8 @@ CREATE TABLE rejections (
 CREATE INDEX rejections_chunk ON rejections (chunk);
 
 -- What is merged from the mentions. `names`, `types`, `attributes`, `aliases`, `keywords` (from the low
--- to the high end), `backward_keywords`, `low_names` and `high_names` are objects that count votes; `weight`
--- is in millionths. `edited` holds the values that a person gave, which stand in place of those.
+-- to the high end), `backward_keywords`, `low_names` and `high_names` are objects that count votes, `attributes` by the
+-- name of the attribute; `weight` is in millionths. `edited` holds the values that a person gave, which stand in place of those.
 CREATE TABLE entities (
     id INTEGER PRIMARY KEY CHECK (id >= 1),
     key TEXT NOT NULL UNIQUE,
