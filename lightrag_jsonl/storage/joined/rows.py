@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from msgspec import structs
@@ -14,8 +14,6 @@ from lightrag_jsonl.storage.graph_index import GraphRows, distinct_rows
 from lightrag_jsonl.storage.rows import Aliases, EntityRow, Names, RelationRow, RowIds
 from lightrag_jsonl.storage.vector_index import Floats, Ids
 from lightrag_jsonl.storage.views import StoreView
-
-Vote = TypeVar("Vote")
 
 NO_ROW = 0  # row ids are positive
 # Fields of a row that are no votes or sums of its mentions, or of one index only.
@@ -265,10 +263,8 @@ def _joined_fields(members: Sequence[EntityRow | RelationRow]) -> dict[str, Any]
         values = [getattr(member, name) for member in members]
         if name in ONE_INDEX:
             continue
-        if isinstance(values[0], dict):
-            joined[name] = _votes(values)
-        elif isinstance(values[0], int):
-            joined[name] = sum(values)
+        if isinstance(values[0], dict | int):
+            joined[name] = _added(values)
     return {
         **joined,
         "description": _joined_description(members),
@@ -291,13 +287,14 @@ def turned_relation(relation: RelationRow) -> RelationRow:
     )
 
 
-def _votes(votes: Iterable[Mapping[Vote, int]]) -> dict[Vote, int]:
-    """The sums of all votes."""
-    sums: dict[Vote, int] = {}
-    for counts in votes:
-        for choice, count in counts.items():
-            sums[choice] = sums.get(choice, 0) + count
-    return sums
+def _added(values: Sequence[Any]) -> Any:
+    """The sum of numbers, or of the votes for each choice; of attributes, of the votes for each value of a name."""
+    if isinstance(values[0], int):
+        return sum(values)
+    choices = dict.fromkeys(itertools.chain.from_iterable(values))
+    return {
+        choice: _added([votes[choice] for votes in values if choice in votes]) for choice in choices
+    }
 
 
 def _joined_description(members: Sequence[EntityRow | RelationRow]) -> str:
