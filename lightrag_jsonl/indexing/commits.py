@@ -378,11 +378,17 @@ def _mentions(
     relation_mentions: list[RelationMentionRow] = []
     created: dict[int, float] = {}
     for stored in (*change.chunks, *change.read_again):
-        position = starts[stored.chunk.document_id] + stored.chunk.index
         by_hand = stored.extraction.extractor == PERSON
-        chunk_entities, chunk_relations = merging.mention_rows(
-            stored.extraction, stored.row, PERSON_POSITION if by_hand else position, ids
+        position = starts[stored.chunk.document_id] + stored.chunk.index
+        number = partial(
+            merging.mention_rows,
+            chunk=stored.row,
+            chunk_position=PERSON_POSITION if by_hand else position,
         )
+        chunk_entities = number(stored.extraction.entities, first_id=ids.entity_mentions)
+        chunk_relations = number(stored.extraction.relations, first_id=ids.relation_mentions)
+        ids.entity_mentions += len(chunk_entities)
+        ids.relation_mentions += len(chunk_relations)
         created[stored.row] = stored.created_at
         if by_hand:
             entity_mentions += chunk_entities

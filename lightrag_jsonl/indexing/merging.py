@@ -12,7 +12,7 @@ from typing import TypeAlias, TypeVar
 from msgspec import Struct, field
 
 from lightrag_jsonl.core.protocols import Vectors
-from lightrag_jsonl.core.types import Extraction, Kind, Page
+from lightrag_jsonl.core.types import Kind, Page
 from lightrag_jsonl.indexing.overrides import (
     HandValues,
     SubjectKey,
@@ -387,24 +387,13 @@ def mention_positions(chunk_position: int, count: int) -> list[int]:
 
 
 def mention_rows(
-    extraction: Extraction, chunk: int, position: int, ids: NextIds
-) -> tuple[list[EntityMentionRow], list[RelationMentionRow]]:
-    """The mentions of a new chunk, numbered; entities and relations are not known yet.
-
-    `position` orders the chunk among all others, whenever they are inserted.
-    """
-    entity_mentions = _numbered_rows(extraction.entities, ids.entity_mentions, chunk, position)
-    relation_mentions = _numbered_rows(extraction.relations, ids.relation_mentions, chunk, position)
-    ids.entity_mentions += len(entity_mentions)
-    ids.relation_mentions += len(relation_mentions)
-    return entity_mentions, relation_mentions
-
-
-def _numbered_rows(
-    mentions: Sequence[Mention], first_id: int, chunk: int, position: int
+    mentions: Sequence[Mention], *, first_id: int, chunk: int, chunk_position: int
 ) -> list[MentionRow[Mention]]:
-    """The mentions of one kind in a chunk, with row ids from `first_id` on."""
-    positions = mention_positions(position, len(mentions))
+    """The mentions of one kind in a new chunk, with row ids from `first_id` on; owners are not known yet.
+
+    `chunk_position` orders the chunk among all others, whenever they are inserted.
+    """
+    positions = mention_positions(chunk_position, len(mentions))
     return [
         MentionRow(id=id, owner=None, chunk=chunk, position=place, mention=mention)
         for id, (place, mention) in enumerate(zip(positions, mentions, strict=True), first_id)
