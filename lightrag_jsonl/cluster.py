@@ -23,9 +23,9 @@ from lightrag_jsonl.core.index_reports import InsertReport
 from lightrag_jsonl.core.options import IndexOptions
 from lightrag_jsonl.core.types import Failure
 from lightrag_jsonl.indexing.incoming import incoming_document
-from lightrag_jsonl.indexing.loading import Given, UnreadSource, with_unread
+from lightrag_jsonl.indexing.loading import Given, UnreadSource
 from lightrag_jsonl.indexing.merging import GraphKey
-from lightrag_jsonl.indexing.outcome import InsertOutcome
+from lightrag_jsonl.indexing.outcome import InsertOutcome, with_unread
 from lightrag_jsonl.indexing.progress import Progress, ProgressCallback
 from lightrag_jsonl.providers.settings import Setup
 from lightrag_jsonl.rag import AsyncLightRAG

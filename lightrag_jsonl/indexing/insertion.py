@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from operator import methodcaller
-from typing import TypeAlias
+from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from lightrag_jsonl.core.aio import gather_all, in_thread, task_group
+from lightrag_jsonl.core.aio import gather_all, task_group
 from lightrag_jsonl.core.errors import BudgetError, ConfigError, EmbeddingError
 from lightrag_jsonl.core.index_reports import FileNote, InsertReport
 from lightrag_jsonl.core.options import IndexOptions
@@ -38,17 +38,17 @@ from lightrag_jsonl.llm.client import ModelClient
 from lightrag_jsonl.llm.schemas import Schema
 from lightrag_jsonl.storage.rows import PendingDocument, StoredDocument, text_mark
 from lightrag_jsonl.storage.status import STOPPED, failures_without_vector
-from lightrag_jsonl.storage.store import find_and_write, read, write
+from lightrag_jsonl.storage.store import read, write
 from lightrag_jsonl.storage.views import StoreView, Transaction
+
+if TYPE_CHECKING:
+    from lightrag_jsonl.indexing.loading import UnreadSource
 
 UNANSWERED = 16  # after so many unanswered chunks in a row (at least two a slot) the insert ends
 READ_TOGETHER = 64  # chunks that are read again in an order and committed together
 # Chunks that are committed together, at least; as many are read ahead. 1,500 chunks cost 3 % more CPU in groups of 128,
 # which write the rows of frequent names again and again, and 3 % less in groups of 512, which are seen later.
 GROUP = 256
-
-# The stored version of a document, the document with its chunks, and what waits in the store.
-CutDocument: TypeAlias = tuple[StoredDocument | None, IncomingDocument, PendingDocument]
 
 log = logging.getLogger(__name__)
 
@@ -102,10 +102,12 @@ class Insertion:
         *,
         tolerant: bool,
         restore_purged: bool = False,
+        unread: "Sequence[UnreadSource]" = (),
     ) -> InsertReport:
         """Index documents, without those that were purged, unless `restore_purged`; a single document that
-        cannot be indexed raises, unless `tolerant`.
+        cannot be indexed raises, unless `tolerant`. What is `unread` at the end is in the report.
         """
+        self.outcome.unread = unread
         readable = self.readable(pending_documents, restore_purged=restore_purged)
         with span("lightrag_jsonl.insert") as open_span:
             await self._index(self._prepared(readable))
@@ -195,8 +197,8 @@ class Insertion:
         self, document: IncomingDocument, pending: PendingDocument
     ) -> IncomingDocument | None:
         """Cut a document, and let the document wait in the store; None for a stored document."""
-        cut = partial(self._cut, document, pending)
-        stored, document = await in_thread(find_and_write, self._writer.store, cut, _let_wait)
+        store = self._writer.store
+        stored, document, pending = await read(store, partial(self._cut, document, pending))
         if stored is not None and not document.chunks:
             return await self._already_stored(stored, pending)
         if stored is not None and document.id in self.outcome.documents:
@@ -204,14 +206,16 @@ class Insertion:
                 "documents of one insert share the id %r: the last one replaces the others",
                 document.id,
             )
+        let_wait = partial(_let_wait, pending, replaces=stored is not None)
+        row = await write(store, let_wait, durable=False)
         # without a row, a later version came meanwhile, or nobody wants it any more
-        return None if document.pending_row is None else document
+        return None if row is None else structs.replace(document, pending_row=row)
 
     def _cut(
         self, document: IncomingDocument, pending: PendingDocument, view: StoreView
-    ) -> CutDocument:
-        """The document with its chunks, and with the extractions of given records; it waits with what cuts it into
-        the same chunks.
+    ) -> tuple[StoredDocument | None, IncomingDocument, PendingDocument]:
+        """The stored version of a document, if there is one; the document with its chunks, and with the extractions of
+        given records; and what waits in the store, with what cuts it into the same chunks.
         """
         stored, document = self._cutter.cut(document, pending, view)
         if pending.records is None or (stored is not None and not document.chunks):
@@ -230,7 +234,8 @@ class Insertion:
     async def _already_stored(
         self, stored: StoredDocument, pending: PendingDocument
     ) -> IncomingDocument | None:
-        """The unfinished chunks of a document that is stored with the same content, if any."""
+        """The unfinished chunks of a document that is stored with the same content, if any; it waits no longer."""
+        await write(self._writer.store, partial(_end_waiting, stored, pending), durable=False)
         if stored.state != "done" and pending.records is None and self._completes:
             return await read(self._writer.store, partial(unfinished_document, stored))
         self.outcome.unchanged.append(stored.id)
@@ -373,20 +378,21 @@ class Insertion:
         return report
 
 
-def _let_wait(
-    cut: CutDocument, transaction: Transaction
-) -> tuple[StoredDocument | None, IncomingDocument]:
-    """Let a document wait, unless its content is stored already; the stored version, and the document with its row."""
-    stored, document, pending = cut
-    if stored is not None and not document.chunks:
-        rows = transaction.pending_rows([stored.id])  # of no open job
-        waiting = [own.row for own in transaction.pending([stored.id]) if own.row]
-        own_rows = [row for row in waiting if row == pending.row]
-        transaction.delete_pending([*rows, *own_rows])
-        return stored, document
-    if stored is not None:  # what is cached so far is about the earlier version
-        transaction.outdate_answers([document.id])
-    return stored, structs.replace(document, pending_row=transaction.put_pending(pending))
+def _let_wait(pending: PendingDocument, transaction: Transaction, *, replaces: bool) -> int | None:
+    """Let a document wait, which may replace a stored version; its row, or None if it is not wanted any more."""
+    if replaces:  # what is cached so far is about the earlier version
+        transaction.outdate_answers([pending.name])
+    return transaction.put_pending(pending)
+
+
+def _end_waiting(
+    stored: StoredDocument, pending: PendingDocument, transaction: Transaction
+) -> None:
+    """Let a document that is stored wait no longer, unless an open job brought it."""
+    rows = transaction.pending_rows([stored.id])
+    waiting = [own.row for own in transaction.pending([stored.id]) if own.row]
+    own_rows = [row for row in waiting if row == pending.row]
+    transaction.delete_pending([*rows, *own_rows])
 
 
 def document_with_stated_names(document: IncomingDocument) -> IncomingDocument:

@@ -4,14 +4,14 @@ import json
 import logging
 import os
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import fields, replace
 from functools import cached_property
 from pathlib import Path, PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from lightrag_jsonl.core.errors import ConfigError, LightRAGError
-from lightrag_jsonl.core.index_reports import FileNote, InsertReport, SkippedFile
+from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.index_reports import FileNote, SkippedFile
 from lightrag_jsonl.core.types import Document, Failure, Json
 from lightrag_jsonl.indexing.folders import PROGRAM_FOLDERS, FolderContents, irregularity
 from lightrag_jsonl.readers.chats import SlackExports, conversation_files
@@ -284,32 +284,6 @@ def _documents_inside(
     if unread:
         counts = ", ".join(f"{count} {suffix}" for suffix, count in unread.items())
         yield FileNote(str(path), f"not read, of the files inside: {counts}")
-
-
-def with_unread(report: InsertReport, unread: Sequence[UnreadSource]) -> InsertReport:
-    """The report of an insert, with the sources that failed or were skipped before."""
-    failures = [source for source in unread if isinstance(source, Failure)]
-    skipped = [source for source in unread if isinstance(source, SkippedFile)]
-    notes = [source for source in unread if isinstance(source, FileNote)]
-    return replace(
-        report,
-        failures=(*failures, *report.failures),
-        skipped=(*skipped, *report.skipped),
-        notes=(*notes, *report.notes),
-    )
-
-
-async def reported_with_unread(
-    insert: Awaitable[InsertReport], unread: Sequence[UnreadSource]
-) -> InsertReport:
-    """The report of an insert, or that of its error, with the sources that could not be read until its end."""
-    try:
-        report = await insert
-        return with_unread(report, unread) if unread else report
-    except LightRAGError as error:
-        if error.report is not None:
-            error.report = with_unread(error.report, unread)
-        raise
 
 
 def path_id(path: Path) -> str:

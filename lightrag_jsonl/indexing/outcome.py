@@ -2,13 +2,14 @@
 
 import logging
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.core.index_reports import FileNote, InsertReport
+from lightrag_jsonl.core.index_reports import FileNote, InsertReport, SkippedFile
 from lightrag_jsonl.core.types import Document, ExtractionReport, Failure
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.indexing.incoming import IncomingDocument, storable
@@ -17,12 +18,18 @@ from lightrag_jsonl.storage.rows import PendingDocument
 from lightrag_jsonl.storage.status import ALL_REFUSED
 from lightrag_jsonl.text.strings import sanitize
 
+if TYPE_CHECKING:
+    from lightrag_jsonl.indexing.loading import UnreadSource
+
 log = logging.getLogger(__name__)
 
 
 class InsertOutcome(Struct):
-    """The results of an insert so far; `received` counts the documents that were given."""
+    """The results of an insert so far; `received` counts the documents that were given, `unread` are the sources of
+    documents that were not read.
+    """
 
+    unread: "Sequence[UnreadSource]" = ()
     received: int = 0
     documents: list[str] = field(default_factory=list)
     unchanged: list[str] = field(default_factory=list)
@@ -83,7 +90,7 @@ class InsertOutcome(Struct):
             chunks,
             len(self.failures),
         )
-        return InsertReport(
+        report = InsertReport(
             documents=tuple(sorted(self.documents)),
             unchanged=tuple(sorted(self.unchanged)),
             purged=tuple(sorted(self.purged)),
@@ -97,10 +104,24 @@ class InsertOutcome(Struct):
             extraction=extraction,
             stopped=stopped,
         )
+        return with_unread(report, self.unread) if self.unread else report
 
 
 def _sorted_failures(failures: Iterable[Failure]) -> tuple[Failure, ...]:
     """Failures by document and chunk."""
     return tuple(
         sorted(failures, key=lambda failure: (failure.document_id, failure.chunk_id or ""))
+    )
+
+
+def with_unread(report: InsertReport, unread: "Sequence[UnreadSource]") -> InsertReport:
+    """The report of an insert, with the sources that failed or were skipped before."""
+    failures = [source for source in unread if isinstance(source, Failure)]
+    skipped = [source for source in unread if isinstance(source, SkippedFile)]
+    notes = [source for source in unread if isinstance(source, FileNote)]
+    return replace(
+        report,
+        failures=(*failures, *report.failures),
+        skipped=(*skipped, *report.skipped),
+        notes=(*notes, *report.notes),
     )

@@ -1,10 +1,11 @@
 """Indexing: inserts, updates, retries and deletes documents."""
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from operator import methodcaller
+from typing import TYPE_CHECKING
 
 from lightrag_jsonl.core.aio import in_thread
 from lightrag_jsonl.core.errors import ConfigError, NotFoundError
@@ -41,6 +42,9 @@ from lightrag_jsonl.storage.status import reads_when_asked
 from lightrag_jsonl.storage.store import Store, read, write
 from lightrag_jsonl.storage.views import StoreView, Transaction
 from lightrag_jsonl.text.strings import counted
+
+if TYPE_CHECKING:
+    from lightrag_jsonl.indexing.loading import UnreadSource
 
 log = logging.getLogger(__name__)
 
@@ -98,26 +102,31 @@ class IndexPipeline:
         tolerant: bool = False,
         summarize: bool = True,
         restore_purged: bool = False,
+        unread: "Sequence[UnreadSource]" = (),
     ) -> InsertReport:
         """Index documents: an unchanged document (same id and content) is skipped, a changed one
         replaces the stored version, and one whose text was purged stays out, unless `restore_purged`.
 
         A document that cannot be indexed is a failure in the report; a single such document raises
-        `ConfigError`, unless `tolerant`. Without `summarize`, summaries stay due.
+        `ConfigError`, unless `tolerant`. Without `summarize`, summaries stay due. The report also has the sources
+        that are `unread` at the end.
         """
         with progress_bars(progress) as show:
             async with self.writer.exclusive() as settings:
                 by_rules = reads_when_asked(settings)
                 insertion = self._insertion(show, by_rules=by_rules, summarize=summarize)
                 return await insertion.insert(
-                    pending_documents, tolerant=tolerant, restore_purged=restore_purged
+                    pending_documents,
+                    tolerant=tolerant,
+                    restore_purged=restore_purged,
+                    unread=unread,
                 )
 
     async def resume(
         self, *, job: str | None = None, progress: ShowProgress = None
     ) -> InsertReport:
         """Go on with the documents and files that wait: those of a `job` of a server, or all."""
-        from lightrag_jsonl.indexing.loading import WaitingFiles, reported_with_unread
+        from lightrag_jsonl.indexing.loading import WaitingFiles
 
         with progress_bars(progress) as show:
             async with self.writer.exclusive() as settings:
@@ -128,10 +137,12 @@ class IndexPipeline:
                     accepted=lambda: insertion.accepted,
                     sees=self._client.has_model("see"),
                 )
-                insert = insertion.insert(  # what waits was accepted after the purge
-                    files.read_in(waiting), tolerant=True, restore_purged=True
+                report = await insertion.insert(
+                    files.read_in(waiting),
+                    tolerant=True,
+                    restore_purged=True,  # what waits was accepted after the purge
+                    unread=files.unread,
                 )
-                report = await reported_with_unread(insert, files.unread)
                 if not report.stopped:
                     await write(self._store, methodcaller("delete_pending", files.read_rows))
                 return report

@@ -179,8 +179,6 @@ class AsyncLightRAG:
         of calls or tokens is no error, but `stopped` in the report. Like every writing method, raises
         `LockedError` if another process keeps writing for longer than `IndexOptions.lock_timeout`.
         """
-        from lightrag_jsonl.indexing.loading import reported_with_unread
-
         may_be_empty = allow_empty if sync else None
 
         async def insert_sources(sources: "Given | Iterable[Given]") -> InsertReport:
@@ -188,10 +186,9 @@ class AsyncLightRAG:
             pending = self.engine.pending_documents(
                 sources, unread, readers=readers, file_limits=file_limits, allow_empty=may_be_empty
             )
-            insert = self.engine.indexing.insert(
-                pending, progress=progress, restore_purged=restore_purged
+            return await self.engine.indexing.insert(
+                pending, progress=progress, restore_purged=restore_purged, unread=unread
             )
-            return await reported_with_unread(insert, unread)
 
         await self.engine.record_models()
         if read is not None:

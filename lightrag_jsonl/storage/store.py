@@ -31,7 +31,6 @@ from lightrag_jsonl.storage.views import Snapshot, StoreView, Transaction
 log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
-Found = TypeVar("Found")
 View = TypeVar("View", bound=StoreView)
 
 FORMAT = 20  # of the tables; an index of another format is not opened
@@ -190,18 +189,6 @@ async def write(
     """
     passing = UnavailableError if repeatable else ()
     return await in_thread(_run, partial(store.transaction, durable=durable), job, passing)
-
-
-def find_and_write(
-    store: Store,
-    find: Callable[[StoreView], Found],
-    job: Callable[[Found, Transaction], Result],
-) -> Result:
-    """The result of a job that writes, without `durable`, what another one found: both in the thread of the
-    caller, so that a document costs one turn of a thread.
-    """
-    findings = _run(store.view, find)
-    return _run(partial(store.transaction, durable=False), partial(job, findings), ())
 
 
 def _run(
