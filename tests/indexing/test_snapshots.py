@@ -46,18 +46,6 @@ async def test_a_rollback_asks_no_model_and_pays_nothing_twice(tmp_path: Path) -
         assert len(llm.requests) == calls and problems(tmp_path) == []
 
 
-async def test_without_snapshots_the_file_has_no_table_of_them(tmp_path: Path) -> None:
-    """The first snapshot makes the tables, and the last one takes them along."""
-    async with index(tmp_path) as rag:
-        await rag.insert("Ann wrote to Bob.")
-        with rag.engine.store.view() as before:
-            assert not before.has_saved_states
-        await rag.admin.snapshot("a")
-        await rag.admin.delete_snapshot("a")
-        with rag.engine.store.view() as after:
-            assert not after.has_saved_states
-
-
 async def test_an_index_with_snapshots_opens_again(tmp_path: Path) -> None:
     """The tables belong to the format, and a rollback needs nothing of the process that saved."""
     async with index(tmp_path) as rag:

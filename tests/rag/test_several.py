@@ -173,7 +173,7 @@ def test_every_read_of_documents_and_graph_is_joined() -> None:
     left_in_a_store_of_its_own = {
         *("traces", "trace_events", "completion", "completion_keys", "completion_stats"),
         *("reusable_answers", "job", "newest_jobs", "open_jobs", "job_states", "job_bytes"),
-        *("has_saved_states", "saved_states", "saved_state", "kept_bytes", "kept_rows"),
+        *("saved_states", "saved_state", "kept_bytes", "kept_rows"),
         *("rows_to_restore", "rows_at", "documents_at", "rows_by_key"),
     }
     of_writers = {

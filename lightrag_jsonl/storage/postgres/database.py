@@ -39,7 +39,6 @@ from lightrag_jsonl.storage.store import FORMAT, Store, schema_of
 from lightrag_jsonl.storage.tables.base import TABLE_NAMES, by_name, only_column
 from lightrag_jsonl.storage.tables.dialect import Dialect
 from lightrag_jsonl.storage.tables.full_text import PARTS
-from lightrag_jsonl.storage.tables.kept_rows import SAVED_STATE_TABLES
 from lightrag_jsonl.storage.vector_index import VectorSearch
 from lightrag_jsonl.storage.views import Snapshot, StateMemory, StoreView, Transaction
 from lightrag_jsonl.text.strings import counted, digest
@@ -497,9 +496,6 @@ def _copy_tables(
     """Make the schema of an index, with all rows of another index in the same database."""
     _create(connection, target)
     tables = only_column(connection.execute(TABLES_OF, [source.index]))
-    if "saved_states" in tables:
-        for statement in SAVED_STATE_TABLES:
-            connection.execute(PostgresDialect.schema_words(statement))
     for table in sorted(tables, key=REFER_AT_ONCE.__contains__):  # after what they refer to
         target_table = sql.Identifier(target.index, table)
         connection.execute(sql.SQL("DELETE FROM {}").format(target_table))

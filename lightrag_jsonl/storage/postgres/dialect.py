@@ -123,8 +123,6 @@ class PostgresDialect(Dialect):
 
     FOR_UPDATE = " FOR UPDATE"
     NO_VECTOR = "'[0]'::halfvec"
-    TABLE_COUNT = """SELECT count(*) FROM pg_class WHERE relkind = 'r' AND relname = ?
-        AND relnamespace = quote_ident(current_schema())::regnamespace"""
     SCHEMA_WORDS = (
         (
             r"id INTEGER PRIMARY KEY( AUTOINCREMENT)?,",

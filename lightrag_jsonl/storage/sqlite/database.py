@@ -18,7 +18,6 @@ from lightrag_jsonl.storage.sqlite.memory import MemoryFiles, SQLiteMemory
 from lightrag_jsonl.storage.store import FORMAT, Store, schema_of
 from lightrag_jsonl.storage.tables.base import by_name, only_column
 from lightrag_jsonl.storage.tables.full_text import PARTS
-from lightrag_jsonl.storage.tables.kept_rows import SAVED_STATE_TABLES
 from lightrag_jsonl.storage.views import StoreView, Transaction
 from lightrag_jsonl.text.strings import counted
 
@@ -40,7 +39,6 @@ PRAGMAS = (
     f"wal_autocheckpoint = {256_000_000 // PAGE_BYTES}",
 )
 SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_schema"
-SAVED_STATES = {("table", "saved_states"), ("table", "saved_rows")}  # while there is a snapshot
 STATISTICS = {("table", "sqlite_stat1"), ("table", "sqlite_stat4")}  # made by ANALYZE
 OWN_TABLES = "SELECT count(*) FROM sqlite_schema WHERE name IN ('settings', 'documents', 'chunks')"
 UNSEARCHABLE = f"""SELECT count(*) FROM chunks
@@ -300,10 +298,7 @@ class SQLiteStore(Store):
         if version != FORMAT:
             raise VersionError(self._format_message(version), path=self._path)
         actual = frozenset(connection.execute(SCHEMA))
-        expected = _schema()
-        if SAVED_STATES & _names(actual):
-            expected |= _saved_states_schema()
-        for kind, name in sorted(_names(expected ^ actual) - STATISTICS):
+        for kind, name in sorted(_names(_schema() ^ actual) - STATISTICS):
             raise CorruptError(
                 f"{self._path}: the {kind} {name!r} is foreign, changed or missing; a prepared file "
                 "may run code of its author, so it is not opened",
@@ -364,16 +359,6 @@ def _schema() -> frozenset[SchemaRow]:
     """Every table and index of the format, with the SQL."""
     with contextlib.closing(sqlite3.connect(":memory:")) as connection:
         connection.executescript(schema_of(SQLiteDialect, __file__))
-        return frozenset(connection.execute(SCHEMA))
-
-
-@cache
-def _saved_states_schema() -> frozenset[SchemaRow]:
-    """The tables of saved states, which the first snapshot makes and the last one takes along."""
-    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
-        connection.execute("PRAGMA foreign_keys = OFF")
-        for statement in SAVED_STATE_TABLES:
-            connection.execute(statement)
         return frozenset(connection.execute(SCHEMA))
 
 

@@ -111,7 +111,6 @@ class SQLiteDialect(Dialect):
 
     FOR_UPDATE = ""
     NO_VECTOR = "x'0000'"
-    TABLE_COUNT = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = ?"
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection

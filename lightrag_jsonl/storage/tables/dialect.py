@@ -44,7 +44,6 @@ class Dialect(ABC):
         str
     ]  # after SELECT: nobody else changes these rows; empty if one writes at a time
     NO_VECTOR: ClassVar[str]  # the vector that stands for a refused text
-    TABLE_COUNT: ClassVar[str]  # a query for the number of tables with the name of a parameter
     # Patterns in the SQL of SQLite that makes tables, and what this database writes there, in this order.
     SCHEMA_WORDS: ClassVar[Sequence[tuple[str, str]]] = ()
     full_text: FullText

@@ -22,25 +22,6 @@ from lightrag_jsonl.storage.tables.base import (
 )
 from lightrag_jsonl.storage.tables.settings import SettingReads
 
-# The first snapshot makes these tables, and the last one takes them along. In the SQL of SQLite, with the white space
-# of all indexes that have them: a file with other tables is not opened.
-SAVED_STATE_TABLES = (
-    """CREATE TABLE saved_states (
-            id INTEGER PRIMARY KEY,
-            name TEXT NOT NULL UNIQUE,
-            created_at REAL NOT NULL,
-            generation INTEGER NOT NULL,
-            next_ids TEXT NOT NULL CHECK (json_valid(next_ids))
-        ) STRICT""",
-    """CREATE TABLE saved_rows (
-            state INTEGER NOT NULL REFERENCES saved_states,
-            name TEXT NOT NULL,
-            key INTEGER NOT NULL,
-            content BLOB,
-            PRIMARY KEY (state, name, key)
-        ) STRICT, WITHOUT ROWID""",
-)
-
 Rows: TypeAlias = Sequence[Sequence[Any]]  # the values of the columns of each row
 RowsByKey: TypeAlias = dict[int, Rows]  # no rows for a key that had none
 RowsByTable: TypeAlias = dict[str, RowsByKey]
@@ -119,16 +100,8 @@ class SavedState(NamedTuple):
 class SavedStateReads(SettingReads):
     """Reads saved states, and rows in the form in which they are kept."""
 
-    @property
-    def has_saved_states(self) -> bool:
-        """Whether the tables of saved states are there: the first state makes them."""
-        (tables,) = only_column(self.dialect.execute(self.dialect.TABLE_COUNT, "saved_states"))
-        return bool(tables)
-
     def saved_states(self) -> list[SavedState]:
         """The saved states, the oldest first."""
-        if not self.has_saved_states:
-            return []
         cursor = self.dialect.execute("SELECT * FROM saved_states ORDER BY id")
         return read_as(SavedState, cursor)
 
@@ -142,8 +115,6 @@ class SavedStateReads(SettingReads):
 
     def kept_bytes(self) -> dict[int, int]:
         """The bytes of the rows that are kept for each state, by its row id."""
-        if not self.has_saved_states:
-            return {}
         statement = "SELECT state, coalesce(sum(length(content)), 0) FROM saved_rows GROUP BY state"
         return {state: int(size) for state, size in self.dialect.execute(statement)}
 

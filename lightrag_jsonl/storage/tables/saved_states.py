@@ -10,7 +10,6 @@ from lightrag_jsonl.storage.tables.documents import DocumentWrites
 from lightrag_jsonl.storage.tables.graph import GraphWrites
 from lightrag_jsonl.storage.tables.kept_rows import (
     KEPT_TABLES,
-    SAVED_STATE_TABLES,
     Rows,
     RowsByKey,
     RowsByTable,
@@ -34,9 +33,6 @@ class SavedStateWrites(DocumentWrites, GraphWrites):
 
     def save_state(self, name: str, created_at: float) -> SavedState:
         """Save the present state; the name must be new."""
-        if not self.has_saved_states:
-            for statement in SAVED_STATE_TABLES:
-                self.dialect.execute(self.dialect.schema_words(statement))
         row = {
             "name": name,
             "created_at": created_at,
@@ -54,9 +50,6 @@ class SavedStateWrites(DocumentWrites, GraphWrites):
             self._hand_down(state, older_states[-1])
         self._delete("saved_rows", "state", [state.id])
         self._delete("saved_states", "id", [state.id])
-        if not self.saved_states():
-            self.dialect.execute("DROP TABLE saved_rows")
-            self.dialect.execute("DROP TABLE saved_states")
         self.__dict__.pop("newest_state", None)
 
     def _hand_down(self, state: SavedState, older: SavedState) -> None:

@@ -260,3 +260,20 @@ CREATE TABLE commits (
 
 -- Digests of the ids and texts of purged documents, which stay out until somebody asks for them.
 CREATE TABLE purge_marks (digest TEXT PRIMARY KEY) STRICT;
+
+-- The states that people saved as snapshots, and the earlier versions of rows that these have: `content` are the rows
+-- with a key, compressed; null if there were none.
+CREATE TABLE saved_states (
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    created_at REAL NOT NULL,
+    generation INTEGER NOT NULL,
+    next_ids TEXT NOT NULL CHECK (json_valid(next_ids))
+) STRICT;
+CREATE TABLE saved_rows (
+    state INTEGER NOT NULL REFERENCES saved_states,
+    name TEXT NOT NULL,
+    key INTEGER NOT NULL,
+    content BLOB,
+    PRIMARY KEY (state, name, key)
+) STRICT, WITHOUT ROWID;
