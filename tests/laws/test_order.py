@@ -20,6 +20,7 @@ from lightrag_jsonl import (
     QueryParam,
     ResponseType,
 )
+from lightrag_jsonl.indexing import insertion
 from lightrag_jsonl.testing import Request
 from tests.kit import MODES, fingerprint, index, problems, read_names, text_of
 
@@ -112,8 +113,11 @@ def rows(folder: Path) -> dict[str, list[Any]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ill", [False, True], ids=["well", "failed and retried"])
-async def test_the_order_of_answers_does_not_matter(tmp_path: Path, ill: bool) -> None:
+async def test_the_order_of_answers_does_not_matter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ill: bool
+) -> None:
     """Rows and their ids, rankings, prompts, answers, calls and summaries: one slot or many."""
+    monkeypatch.setattr(insertion, "GROUP", 100)
     first = await outcome(tmp_path / "one", 0, 1, ill=ill)
     assert first[3] == [one.id for one in documents()], "documents stand in the order given"
     assert first[1][1] > 0 and len(first[0]["commits"]) > 1
