@@ -19,6 +19,7 @@ from lightrag_jsonl.indexing.incoming import (
     documents_of_chunks,
     with_extractions,
 )
+from lightrag_jsonl.indexing.insertion import LARGEST_GROUP
 from lightrag_jsonl.indexing.merging import GRAPH_KINDS, GraphKey, IndexChange
 from lightrag_jsonl.indexing.progress import Progress, ProgressCallback
 from lightrag_jsonl.llm.client import UsageMeter
@@ -28,7 +29,6 @@ from lightrag_jsonl.storage.store import Store, read, write
 from lightrag_jsonl.storage.views import StoreView, Transaction
 
 ANSWERS_AT_ONCE = 500  # copied in one transaction
-LARGEST_GROUP = 1_024  # chunks that are committed together, at least: no model is waited for
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,7 +285,7 @@ async def _copy_answers(
 
 
 def _groups(documents: Iterable[MergedDocument]) -> Iterator[_DocumentGroup]:
-    """The documents in groups."""
+    """The documents in groups of at least as many chunks as the largest of an insert."""
     group = _DocumentGroup()
     for document in documents:
         group.add(*document)

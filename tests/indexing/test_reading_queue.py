@@ -57,8 +57,15 @@ async def test_groups_do_not_depend_on_the_time_that_reading_takes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, order: list[int]
 ) -> None:
     """Whichever document is read first, the groups are those of the order of arrival."""
-    monkeypatch.setattr(insertion, "GROUP", 3)
+    monkeypatch.setattr(insertion, "FIRST_GROUP", 3)
     assert await groups_read_in(tmp_path, OrderedExtractor(order), 5) == [3, 5]
+
+
+async def test_groups_grow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is twice as large as the one before, up to a limit: the first is seen soon, and there are few commits."""
+    monkeypatch.setattr(insertion, "FIRST_GROUP", 2)
+    monkeypatch.setattr(insertion, "LARGEST_GROUP", 4)
+    assert await groups_read_in(tmp_path, OrderedExtractor(range(11)), 11) == [2, 6, 10, 11]
 
 
 async def test_an_unread_document_is_in_no_group(tmp_path: Path) -> None:

@@ -117,7 +117,7 @@ async def test_the_order_of_answers_does_not_matter(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ill: bool
 ) -> None:
     """Rows and their ids, rankings, prompts, answers, calls and summaries: one slot or many."""
-    monkeypatch.setattr(insertion, "GROUP", 100)
+    monkeypatch.setattr(insertion, "FIRST_GROUP", 100)
     first = await outcome(tmp_path / "one", 0, 1, ill=ill)
     assert first[3] == [one.id for one in documents()], "documents stand in the order given"
     assert first[1][1] > 0 and len(first[0]["commits"]) > 1
