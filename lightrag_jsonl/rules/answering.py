@@ -23,6 +23,7 @@ from lightrag_jsonl.rules.keywords import names_in_question
 from lightrag_jsonl.rules.overviews import overview_outline, overview_quotes
 from lightrag_jsonl.rules.quotes import (
     Quote,
+    citable_line,
     content_terms,
     context_quotes,
     led_line,
@@ -30,7 +31,6 @@ from lightrag_jsonl.rules.quotes import (
 )
 from lightrag_jsonl.text.cjk import FUNCTION_CHARACTERS, has_cjk, is_cjk, is_lone
 from lightrag_jsonl.text.dates import days_and_months
-from lightrag_jsonl.text.markup import without_marks
 from lightrag_jsonl.text.names import folded_text, name_key
 from lightrag_jsonl.text.numbers import NumberedPart, numbered_parts
 from lightrag_jsonl.text.patterns import pattern_of
@@ -185,9 +185,9 @@ def _headings_above(quote: Quote, context: Context) -> list[str]:
     chunk = context.chunks[quote.rank]
     pages = [Page(chunk.document_id, 1, chunk.text)]
     path = Outline(pages).path_at(1, quote.start - chunk.start) or chunk.heading
-    headings = [without_marks(heading).rstrip(":：") for heading in path.split(HEADING_SEPARATOR)]
     title = context.documents.get(chunk.document_id)
-    return [heading for heading in headings if heading != title]
+    headings = [heading for heading in path.split(HEADING_SEPARATOR) if heading != title]
+    return [citable_line(heading).rstrip(":：") for heading in headings]
 
 
 def nearest_quotes(question: str, context: Context, language: Language) -> list[Quote]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from lightrag_jsonl.core.answers import Context
 from lightrag_jsonl.core.languages import FIXED_WORDS, FixedWords, Language
 from lightrag_jsonl.core.types import HEADING_SEPARATOR
-from lightrag_jsonl.rules.quotes import Quote, content_terms, context_quotes
+from lightrag_jsonl.rules.quotes import Quote, content_terms, context_quotes, safe_title
 from lightrag_jsonl.text.cjk import CJK
 from lightrag_jsonl.text.question_kinds import asks_about_everything, is_of_any_text
 
@@ -63,7 +63,7 @@ def _parts_line(context: Context, words: FixedWords) -> str:
         title = chunk.heading.split(HEADING_SEPARATOR)[-1]
         if len(documents) > 1:
             title = context.documents.get(chunk.document_id, "")
-        titles.append(" ".join(title.split()))
+        titles.append(safe_title(title))
     parts = [*dict.fromkeys(filter(None, titles))]
     if len(parts) < 2:
         return ""
@@ -92,7 +92,8 @@ def _names_line(context: Context, words: FixedWords) -> str:
     mentions = Counter(name for chunk in context.chunks for name in any_name.findall(chunk.text))
     mentioned = [name for name in dict.fromkeys(central) if mentions[name]]
     names = sorted(mentioned, key=lambda name: -mentions[name])[:MOST_OVERVIEW_NAMES]
-    return words.names_mentioned_most + words.list_comma.join(names) if names else ""
+    listed = words.list_comma.join(map(safe_title, names))
+    return words.names_mentioned_most + listed if names else ""
 
 
 def _excerpt_quotes(context: Context, terms: frozenset[str]) -> list[Quote]:

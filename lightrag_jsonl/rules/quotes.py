@@ -333,7 +333,7 @@ class _Setting:
         if self._sender and self.weight_of(text, start) == 1.0:
             return self._sender
         if is_item or not _SENTENCE_END.search(line):
-            return self._subheading or self._heading.rpartition(HEADING_SEPARATOR)[2]
+            return self._subheading or citable_line(self._heading.rpartition(HEADING_SEPARATOR)[2])
         return ""
 
     def row(self, line: str) -> str:
@@ -390,6 +390,11 @@ def citable_line(sentence: str) -> str:
     return _NOTE_MARK.sub(_without_note, line).strip()
 
 
+def safe_title(title: str) -> str:
+    """A title or a name on one line, in which nothing looks like a citation."""
+    return _NOTE_MARK.sub(_with_word_joiner, " ".join(title.split()))
+
+
 def _without_note(mark: re.Match[str]) -> str:
     """Nothing for a footnote mark; years like 【2024】 and indices like [0] or a[1] stay."""
     numbers = [int(number) for number in re.findall(r"\d+", mark["numbers"])]
@@ -397,6 +402,10 @@ def _without_note(mark: re.Match[str]) -> str:
     is_index = mark[0][0] == "[" and before.isascii() and before.isalnum()
     if not is_index and all(0 < number < 1000 for number in numbers):
         return ""
+    return _with_word_joiner(mark)
+
+
+def _with_word_joiner(mark: re.Match[str]) -> str:
     return mark[0].replace(mark["numbers"], _WORD_JOINER + mark["numbers"])
 
 

@@ -747,6 +747,18 @@ def test_quotes_of_one_passage_stand_behind_their_headings(tmp_path: Path) -> No
     assert lines == ["The board does not agree to the lamp. [1]"]
 
 
+def test_a_number_in_brackets_of_a_title_or_a_heading_cites_nothing(tmp_path: Path) -> None:
+    """Neither in a list of parts nor before a quote."""
+    lamps = "# Lamps [3]\n\nAda Orne lit the lamps of the yard each evening with Ivo.\n\n## Oil [2]\n\n- whale oil"
+    with LightRAG(tmp_path) as rag:
+        rag.insert([Document(lamps, title="Lamps [3]"), Document("Ada Orne slept.", title="B [1]")])
+        overview = rag.query("Summarize everything", mode="overview")
+        answer_with_heading = rag.query("Which oil?")
+    assert "Lamps [\u20603]" in overview.text and "B [\u20601]" in overview.text
+    assert {citation.number for citation in overview.citations} == {1}
+    assert "- Oil: whale oil [1]" in answer_with_heading.text
+
+
 @pytest.mark.parametrize(
     ("question", "text", "missing"),
     [
