@@ -26,6 +26,7 @@ from lightrag_jsonl import (
     RelationMention,
     Tokenizer,
 )
+from lightrag_jsonl.core import modes
 from lightrag_jsonl.core.address import as_address
 from lightrag_jsonl.core.index_reports import FileNote, SkippedFile
 from lightrag_jsonl.core.tokens import FittedTokenizer
@@ -43,13 +44,13 @@ from lightrag_jsonl.text.terms import search_terms
 Record: TypeAlias = dict[str, Any]
 Vectors: TypeAlias = npt.NDArray[np.float32]
 
-# The promised modes, in the order of the guide.
-Mode: TypeAlias = Literal["naive", "local", "global", "hybrid", "mix", "overview", "bypass"]
-MODES: tuple[Mode, ...] = get_args(Mode)
-DEFAULT_MODE: Mode = "mix"
-GRAPH_MODES: tuple[Mode, ...] = ("local", "global", "hybrid", "mix")
-RANKING_MODES: tuple[Mode, ...] = ("naive", *GRAPH_MODES)  # an overview is in the order of the text
-SEARCHING_MODES: tuple[Mode, ...] = (*RANKING_MODES, "overview")
+Mode: TypeAlias = modes.Mode
+DEFAULT_MODE = modes.DEFAULT_MODE
+GRAPH_MODES = modes.GRAPH_MODES
+MODES: tuple[Mode, ...] = tuple(modes.MODES)
+SEARCHING_MODES = tuple([mode for mode, plan in modes.MODES.items() if plan.searches])
+# An overview is in the order of the text.
+RANKING_MODES = tuple([mode for mode in SEARCHING_MODES if not modes.MODES[mode].communities])
 
 Language: TypeAlias = Literal["en", "zh"]
 Kind: TypeAlias = Literal["entity", "relation", "chunk"]

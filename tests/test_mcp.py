@@ -18,6 +18,7 @@ from mcp import Client, MCPError, StdioServerParameters, stdio_client
 from lightrag_jsonl import AsyncLightRAG, Document, LightRAG
 from lightrag_jsonl.mcp import asgi_app, mcp_server
 from tests.conftest import CHECKOUT
+from tests.kit import MODES
 from tests.processes import run_python
 
 READING = ["search", "ask", "entity", "source", "documents", "communities"]
@@ -106,7 +107,7 @@ async def test_an_agent_writes_a_chinese_index(tmp_path: Path) -> None:
         (
             "ask",
             {"question": "谁？", "mode": "最好 🙂"},
-            'ask: mode must be one of naive, local, global, hybrid, mix, overview, bypass, not "最好 🙂"',
+            f'ask: mode must be one of {", ".join(MODES)}, not "最好 🙂"',
         ),
         ("search", {}, "search: the argument question is missing; it must be a text"),
         (
