@@ -45,7 +45,6 @@ PART_MARK = "#/"  # in the id of a file inside another, between the two paths
 LINE_MARK = "#line-"  # in the id of a line, between the path and the digest of the text
 JSONL_SUFFIX = ".jsonl"  # of a file with a document on each line
 BAD_LINES = 1_000  # of a file, which are named one by one
-INDEX_FILE = "index.sqlite"  # in the folder of an index
 FIELDS = frozenset(field.name for field in fields(Document) if field.name != "pictures")
 IF_MEANT = (
     "If it should be empty (and is no folder of a disk that is not mounted), --allow-empty removes its "
@@ -130,7 +129,9 @@ class _Loader:
         try:
             yield from self.load(source)
         except ConfigError as error:
-            if not Path(str(source), INDEX_FILE).is_file():  # an index's folder matches a pattern
+            from lightrag_jsonl.storage.opening import has_index
+
+            if not has_index(Path(str(source))):  # an index's folder matches a pattern
                 yield Failure(str(source), None, str(error))
 
     def load(self, source: Given) -> Iterator[Loaded]:
