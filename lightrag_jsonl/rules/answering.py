@@ -326,8 +326,7 @@ def _missing_words_note(
 ) -> list[str]:
     """The names of a question that neither the quotes nor the headings above have, the numbers of names ("PEP 603") and
         of versions ("2.7"); and its other words, if more than half of those beside its names are missing: not single letters,
-    not words that fit any text ("say", "happened"), and not more than two Chinese characters in a row, whose words are
-    unknown.
+    and not words that fit any text ("say", "happened"). Of Chinese characters in a row, no two may stand in a quote.
     """
     quoted = frozenset[str]().union(*[quote.terms | quote.setting_terms for quote in quotes])
     names = names_in_question(question, language)
@@ -349,11 +348,7 @@ def _missing_words_note(
         and not is_of_any_text(word)
         and content_terms(word).isdisjoint(terms_of_names)
     ]
-    missing = [
-        word
-        for word in content
-        if (len(word) == 2 or not has_cjk(word)) and content_terms(word).isdisjoint(quoted)
-    ]
+    missing = [word for word in content if content_terms(word).isdisjoint(quoted)]
     missing_names = [name for name in names if name not in held_names]
     if 2 * len(missing) > len(content):
         missing += filter(has_cjk, missing_names)

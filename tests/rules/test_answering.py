@@ -768,6 +768,7 @@ def test_a_number_in_brackets_of_a_title_or_a_heading_cites_nothing(tmp_path: Pa
             "none of these sentences has: press, cost.",
         ),
         ("灯塔有救生艇吗？", "村里有灯塔。", ""),
+        ("怎样申请护照？", "小英申请了灯塔。", "均未出现问题里的这些词：护照。"),
         ("谁修建了 Seaview？", "小英看守 Seaview。", "均未出现问题里的这些词：修建。"),
         ("Who bought the oil lamp?", "The oil lamp was bought.", ""),
         (
