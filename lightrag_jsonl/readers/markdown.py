@@ -141,6 +141,11 @@ def without_blank_runs(text: str) -> str:
     return _BLANK_RUN.sub("\n\n", text).strip("\n")
 
 
+def list_mark(depth: int, number: str = "-") -> str:
+    """What stands before a point of a list: indented for each list around it, then the number or a bullet."""
+    return f"{'  ' * depth}{number} "
+
+
 def markdown_heading(text: str, level: int) -> str:
     """A heading, of the nearest level that there is."""
     marks = "#" * min(max(level, 1), 6)

@@ -9,7 +9,12 @@ from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.compression import open_zip
 from lightrag_jsonl.readers.limits import FileMeter
-from lightrag_jsonl.readers.markdown import comment_line, markdown_heading, markdown_table
+from lightrag_jsonl.readers.markdown import (
+    comment_line,
+    list_mark,
+    markdown_heading,
+    markdown_table,
+)
 from lightrag_jsonl.readers.open_document_numbers import (
     OFFICE_NAMESPACE,
     TABLE_NAMESPACE,
@@ -224,8 +229,7 @@ class _OpenText:
             if local_name(item) == "list-item":
                 start = item.get(f"{TEXT_NAMESPACE}start-value")
                 number = self._numbers.next_number(style, level, start)
-                indent = "  " * (level - 1)
-                mark = f"{indent}{number or '-'} "
+                mark = list_mark(level - 1, number or "-")
             for block in item:
                 name = local_name(block)
                 if name == "list":

@@ -15,6 +15,7 @@ from lightrag_jsonl.readers.pictures import (
     slide_pictures,
     without_logos,
 )
+from lightrag_jsonl.readers.slide_lists import shape_text, table_cells
 from lightrag_jsonl.readers.titles import confirmed_title
 from lightrag_jsonl.text.cjk import is_cjk
 from lightrag_jsonl.text.strings import single_spaced
@@ -80,7 +81,7 @@ def _slide_text(slide: Any, number: int, meter: FileMeter) -> str:
     if title is not None:
         shapes = [shape for shape in shapes if shape != title]
         heading = single_spaced(title.text_frame.text)
-    blocks = [block.strip() for block in _shape_texts(shapes, meter)]
+    blocks = [block.strip("\n\v").rstrip() for block in _shape_texts(shapes, meter)]
     if slide.has_notes_slide:
         notes = slide.notes_slide.notes_text_frame
         if notes is not None:
@@ -118,8 +119,8 @@ def _texts_of_shape(shape: Any, meter: FileMeter) -> Iterator[str]:
     elif shape.element.find(f".//{SLIDE_NUMBER}") is not None:
         return
     elif shape.has_text_frame:
-        yield shape.text_frame.text.replace("\v", "\n")
+        yield shape_text(shape)
     elif getattr(shape, "has_table", False):
-        yield markdown_table([[cell.text for cell in row.cells] for row in shape.table.rows])
+        yield markdown_table(table_cells(shape))
     else:
         yield drawing_text(shape.element, shape.part, meter)

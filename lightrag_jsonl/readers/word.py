@@ -40,7 +40,7 @@ _HEADING_STYLE = pattern_of(r"(?i)heading ([1-6])$")
 def read_docx(data: bytes, meter: FileMeter) -> Document:
     """Paragraphs and tables in the order of the body, headings marked as in Markdown.
 
-    Paragraphs have list numbers; text boxes, footnotes, comments, charts, diagrams and pictures
+    Paragraphs of lists have their numbers or bullets; text boxes, footnotes, comments, charts, diagrams and pictures
     follow the paragraph of the reference. Inserted text counts, deleted text does not. The words in
     the headers and footers of pages are noted. The format stores no page numbers.
     """
@@ -131,12 +131,13 @@ class WordText:
         style = paragraph.find(f"{W}pPr/{W}pStyle")
         style_id = "" if style is None else style.get(f"{W}val", "")
         if text:
-            number = self._numbers.next_number(paragraph, style_id or "Normal")
-            if number:
-                text = f"{number} {text}"
-            if level := self._levels.get(style_id, 0):
-                text = markdown_heading(single_spaced(text), level)
-            yield text
+            level = self._levels.get(style_id, 0)
+            is_heading = level > 0
+            text = (
+                self._numbers.next_mark(paragraph, style_id or "Normal", is_heading=is_heading)
+                + text
+            )
+            yield markdown_heading(single_spaced(text), level) if is_heading else text
         elif len(self.pictures) > earlier_pictures:
             yield ""
         for box in boxes:

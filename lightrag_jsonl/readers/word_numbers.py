@@ -1,10 +1,11 @@
-"""Numbers the paragraphs of Word documents, as "2.1" or "(c)": the text has no such numbers."""
+"""Marks the paragraphs of lists in Word documents, as "2.1", "(c)" or "-": the text has no such marks."""
 
 import re
 from dataclasses import dataclass, field
 from string import ascii_lowercase
 from typing import Any
 
+from lightrag_jsonl.readers.markdown import list_mark
 from lightrag_jsonl.readers.xml_elements import whole_number
 from lightrag_jsonl.text.strings import words
 
@@ -71,15 +72,18 @@ class ParagraphNumbers:
             self._read(numbering)
         self._styles = {style.get(f"{W}styleId"): style for style in styles.iter(f"{W}style")}
 
-    def next_number(self, paragraph: Any, style_id: str | None) -> str:
-        """The number before a paragraph, or ""; the list counts on."""
+    def next_mark(self, paragraph: Any, style_id: str | None, *, is_heading: bool) -> str:
+        """What stands before a paragraph of a list, or "", and before a heading the number; the list counts on."""
         list_id, level = self._list_of(paragraph, style_id)
         definition = self._definition(list_id)
         if definition is None or level not in definition.levels:
             return ""
         for restarted, start in self._starts.pop(list_id, {}).items():
             definition.counts[restarted] = start - 1
-        return definition.next_number(level)
+        number = definition.next_number(level)
+        if definition.levels[level].format == "bullet" and not is_heading:
+            return list_mark(level)
+        return list_mark(0 if is_heading else level, number) if number else ""
 
     def _definition(self, list_id: str) -> ListDefinition | None:
         definition_id = self._definition_ids.get(list_id, "")

@@ -212,7 +212,7 @@ def test_legal_numbers_are_digits() -> None:
         )
     assert read(saved(made), "a.docx").text.split("\n\n") == [
         "Part A Lamps",
-        "§ 1.1 Oil.",
+        "  § 1.1 Oil.",
         "Part B Boats",
-        "§ 2.1 Oars.",
+        "  § 2.1 Oars.",
     ]

@@ -16,6 +16,8 @@ import openpyxl
 import pptx
 from pptx.chart.data import CategoryChartData
 from pptx.enum.chart import XL_CHART_TYPE
+from pptx.oxml import parse_xml
+from pptx.oxml.ns import nsdecls
 
 from lightrag_jsonl import ConfigError, Document, FileLimits, LightRAG
 from lightrag_jsonl.readers import compression
@@ -87,8 +89,8 @@ def test_short_slides_share_a_page_and_long_ones_do_not(tmp_path: Path) -> None:
         slide.placeholders[1].text = f"Point {number}." if number < 4 else "很长的内容。" * 150
     slide.notes_slide.notes_text_frame.text = "The speaker mentions Kyoto."
     pages = read(saved(deck), "deck.pptx").pages or ()
-    assert pages[0].startswith("# Slide 1: Topic 1\n\nPoint 1.\n\n# Slide 2: Topic 2")
-    assert pages[1:3] == ("", "") and pages[4].startswith("# 幻灯片 5: Topic 5\n\n很长的内容。")
+    assert pages[0].startswith("# Slide 1: Topic 1\n\n- Point 1.\n\n# Slide 2: Topic 2")
+    assert pages[1:3] == ("", "") and pages[4].startswith("# 幻灯片 5: Topic 5\n\n- 很长的内容。")
     assert pages[5].endswith("The speaker mentions Kyoto.")
     (tmp_path / "deck.pptx").write_bytes(saved(deck))
     with LightRAG(tmp_path / "kb") as rag:
@@ -281,3 +283,45 @@ def test_charts_of_slides_are_tables() -> None:
     assert read(saved(deck), "a.pptx").pages == (
         "# 幻灯片 1\n\nShips by port\n\n|  | Ships | Mates |\n| Leith | 40 | 12 |\n| 大连 | 7.5 |  |",
     )
+
+
+def test_lists_on_slides_have_their_bullets_and_numbers() -> None:
+    """Indented by level: bullets of the layout or of the paragraph, and none where none is shown."""
+    deck = pptx.Presentation()
+    slide = deck.slides.add_slide(deck.slide_layouts[1])
+    slide.shapes.title.text = "Lamp"
+    points = [
+        ("Parts", 0, ""),
+        ("lens", 1, ""),
+        ("of glass", 2, ""),
+        ("Read the manual", 0, "buNone"),
+        ("Light it", 0, "buAutoNum type='alphaLcParenR' startAt='3'"),
+        ("Dim it", 0, "buAutoNum type='alphaLcParenR' startAt='3'"),
+        ("清洗", 0, "buAutoNum type='arabicPeriod'"),
+    ]
+    frame = slide.placeholders[1].text_frame
+    for number, (text, level, mark) in enumerate(points):
+        paragraph = frame.paragraphs[0] if number == 0 else frame.add_paragraph()
+        paragraph.text = text
+        paragraph.level = level
+        if mark:
+            properties = paragraph._p.get_or_add_pPr()
+            properties.append(parse_xml(f"<a:{mark} {nsdecls('a')}/>"))
+    slide.shapes.add_textbox(0, 9_000_000, 9, 9).text_frame.text = "Seen at sea\nand on land"
+    table = slide.shapes.add_table(1, 2, 0, 9_900_000, 9, 9).table
+    table.cell(0, 0).text = "Oil"
+    table.cell(0, 1).text = "whale\nrape"
+    for paragraph in table.cell(0, 1).text_frame.paragraphs:
+        paragraph._p.get_or_add_pPr().append(parse_xml(f"<a:buChar char='•' {nsdecls('a')}/>"))
+    cover = deck.slides.add_slide(deck.slide_layouts[0])
+    cover.placeholders[1].text_frame.text = "A subtitle"
+
+    pages = read(saved(deck), "deck.pptx").pages or ()
+
+    assert "\n\n".join(page for page in pages if page) == (
+        "# Slide 1: Lamp\n\n"
+        "- Parts\n  - lens\n    - of glass\nRead the manual\nc) Light it\nd) Dim it\n1. 清洗\n\n"
+        "Seen at sea\nand on land\n\n"
+        "| Oil | - whale - rape |\n\n"
+        "# Slide 2\n\nA subtitle"
+    ).replace("Slide", "幻灯片", 1)

@@ -70,7 +70,7 @@ def with_lists(data: bytes, levels: str, more: str = "") -> bytes:
 
 
 def test_paragraphs_have_the_numbers_of_their_list() -> None:
-    """Levels begin anew below each number; bullets are no numbers; Chinese ones are written so."""
+    """Levels begin anew below each number, and are indented; Chinese numbers are written so."""
     levels = (
         level(0, "chineseCountingThousand", "第%1条")
         + level(1, "decimal", "%1.%2")
@@ -90,12 +90,12 @@ def test_paragraphs_have_the_numbers_of_their_list() -> None:
     assert read(data, "a.docx").text.split("\n\n") == [
         *(
             "第一条 Delivery",
-            "一.1 Pumps",
-            "一.2 Valves",
-            "(b) steel",
-            "dot",
+            "  一.1 Pumps",
+            "  一.2 Valves",
+            "    (b) steel",
+            "      - dot",
             "第二条 付款",
-            "二.1 Days",
+            "  二.1 Days",
         )
     ]
 
