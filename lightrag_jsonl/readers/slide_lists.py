@@ -55,9 +55,8 @@ def _marked_text(frame: Any, body: Any, shape: Any) -> str:
             text = list_mark(level, _list_number(number, format)) + text
         elif kind in ("buChar", "buBlip"):
             text = list_mark(level) + text
-        if (
-            text.strip()
-        ):  # ends the numbers of lower levels, and without a number those of its level
+        if text.strip():
+            # Ends the numbers of lower levels, and without a number those of its level
             kept_levels = range(level + 1 if kind == "buAutoNum" else level)
             numbers = {upper: numbers[upper] for upper in kept_levels if upper in numbers}
         lines.append(text)

@@ -144,6 +144,7 @@ def _chunk_quotes(chunk: Chunk, rank: int, title: str) -> Iterator[Quote]:
         lead = "" if lead == line else lead
         if TABLE_ROW.match(text, _line_start(text, start)):
             line = setting.row(line)
+        is_of_lead = _only_asks(lead) or setting.stands_below_point(lead)
         above = setting.words
         yield Quote(
             number=rank + 1,
@@ -152,7 +153,7 @@ def _chunk_quotes(chunk: Chunk, rank: int, title: str) -> Iterator[Quote]:
             start=chunk.start + start,
             end=chunk.start + end,
             text=line,
-            terms=terms_with_characters(f"{lead}\n{line}" if _only_asks(lead) else line),
+            terms=terms_with_characters(f"{lead}\n{line}" if is_of_lead else line),
             lead=lead,
             setting=above,
             setting_terms=terms_with_characters(f"{above}\n{lead}"),
@@ -226,6 +227,10 @@ class _Setting:
         depth = _indent(self._source, _next_point(text, end) or 0) - _indent(self._source, start)
         is_point = _item_mark(self._source, start) != ""
         return is_point and depth > 0 and _SENTENCE_END.search(line) is None
+
+    def stands_below_point(self, lead: str) -> bool:
+        """Whether a lead is a point of a list itself: without it the points below say little."""
+        return any(point.mark and point.line == lead for point in self._leads)
 
     @property
     def _above(self) -> str:

@@ -401,6 +401,13 @@ def test_what_leads_a_list_leads_no_point_beside_or_above_it(
     assert quoted_lines(answer(question, context(text, facts=False), language))[0] == line
 
 
+def test_points_below_a_point_are_about_what_it_names() -> None:
+    """As much as a sentence with the same words."""
+    text = "- Chat tools\n  - Slack\n  - Zoom for calls\n- Oil\n\nThe harbor has old chat tools."
+    lines = quoted_lines(answer("Which chat tools are there?", context(text, facts=False)))
+    assert lines[:2] == ["Chat tools: Slack [1]", "Chat tools: Zoom for calls [1]"]
+
+
 @pytest.mark.parametrize("heading", ["# Marie Curie", "### Marie Curie", "Marie Curie"])
 def test_a_heading_is_not_quoted_unless_alone(heading: str) -> None:
     """It says nothing; without any text under it, it is all that there is."""
