@@ -46,10 +46,13 @@ if TYPE_CHECKING:
 
 UNANSWERED = 16  # after so many unanswered chunks in a row (at least two a slot) the insert ends
 READ_TOGETHER = 64  # chunks that are read again in an order and committed together
-# Chunks that are committed together, at least; as many are read ahead. The first group is seen soon; each next one is
-# twice as large, since small groups write the rows of frequent names again and again.
+# Chunks that are committed together, at least. The first group is seen soon; each next one is twice as large, since small
+# groups write the rows of frequent names again and again.
 FIRST_GROUP = 128
 LARGEST_GROUP = 1_024
+AHEAD = (
+    512  # chunks that are being read beside those of the next group: no model waits for a commit
+)
 
 log = logging.getLogger(__name__)
 
@@ -307,7 +310,7 @@ class Insertion:
     async def _commit_groups(self, *, room: int | None = None) -> None:
         """Commit documents until there is room to read so many more chunks, or else all."""
         while self._readings and (
-            room is None or self._chunks_in_work + room > 2 * self._group_chunks
+            room is None or self._chunks_in_work + room > self._group_chunks + AHEAD
         ):
             if group := await self._next_group():
                 await self._commit(group)

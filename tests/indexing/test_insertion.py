@@ -19,7 +19,7 @@ from lightrag_jsonl import (
     NotFoundError,
     QueryParam,
 )
-from lightrag_jsonl.indexing.insertion import FIRST_GROUP
+from lightrag_jsonl.indexing.insertion import AHEAD, FIRST_GROUP
 from lightrag_jsonl.storage.rows import POSITION_BITS
 from lightrag_jsonl.testing import Request, ScriptedLLM
 from tests import kit
@@ -354,14 +354,14 @@ async def test_a_slow_document_does_not_let_memory_grow(tmp_path: Path) -> None:
 
     def documents() -> Iterator[Document]:
         nonlocal taken
-        for number in range(4 * FIRST_GROUP):
-            assert begun.is_set() or number <= 2 * FIRST_GROUP + 1
+        for number in range(8 * FIRST_GROUP):
+            assert begun.is_set() or number <= FIRST_GROUP + AHEAD + 1
             taken += 1
             yield Document(f"Text {number}.", id=f"d{number}")
 
     async with index(tmp_path, extractor=Extractor()) as rag:
         report = await rag.insert(documents())
-    assert taken == len(report.documents) == 4 * FIRST_GROUP
+    assert taken == len(report.documents) == 8 * FIRST_GROUP
 
 
 @pytest.mark.slow
