@@ -60,9 +60,8 @@ def with_nested_lists(text: str, textpage: Any) -> str:
     """The text of a page, with the points of lists indented as on the page."""
     marks = list(_MARK_OF_POINT.finditer(text))
     places = _places_of_marks(textpage) if len(marks) > 1 else []
-    if [mark["mark"] for mark in marks] != [
-        mark for mark, _ in places
-    ]:  # columns have another order
+    marks_on_page = [mark for mark, _ in places]
+    if [mark["mark"] for mark in marks] != marks_on_page:  # columns have another order
         return text
     parts: list[str] = []
     end = 0
