@@ -50,9 +50,7 @@ READ_TOGETHER = 64  # chunks that are read again in an order and committed toget
 # groups write the rows of frequent names again and again.
 FIRST_GROUP = 128
 LARGEST_GROUP = 1_024
-AHEAD = (
-    512  # chunks that are being read beside those of the next group: no model waits for a commit
-)
+AHEAD = 512  # chunks that are read beside those of the next group: no model waits for a commit
 
 log = logging.getLogger(__name__)
 

@@ -18,6 +18,7 @@ from lightrag_jsonl.text.strings import single_spaced
 
 LONGEST_FRONT_MATTER = 1 << 16  # characters
 MOST_BRACKETS = 500  # in YAML, which takes a time that grows with the square of their depth
+INDENT = "  "  # of a list inside another
 
 _WHOLE_NUMBERS = range(-(2**63), 2**64)  # of msgpack, and of most programs
 _ERRORS_OF_YAML = (  # what PyYAML raises for values that have not the form of their tags
@@ -143,7 +144,7 @@ def without_blank_runs(text: str) -> str:
 
 def list_mark(depth: int, number: str = "-") -> str:
     """What stands before a point of a list: indented for each list around it, then the number or a bullet."""
-    return f"{'  ' * depth}{number} "
+    return f"{INDENT * depth}{number} "
 
 
 def markdown_heading(text: str, level: int) -> str:

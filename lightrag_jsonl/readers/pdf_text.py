@@ -8,6 +8,7 @@ from math import inf
 from statistics import median
 from typing import Any
 
+from lightrag_jsonl.readers.markdown import INDENT
 from lightrag_jsonl.readers.pictures import Box
 from lightrag_jsonl.text.cjk import is_cjk
 from lightrag_jsonl.text.patterns import pattern_of
@@ -25,7 +26,6 @@ SAME_DEPTH = 3.0  # points, by which the marks of one list may stand apart
 DEEPEST_STEP = (
     72.0  # points from a mark to those of a list below it; what is further right is beside it
 )
-INDENT = "  "
 
 _MARK_OF_POINT = pattern_of(rf"^[^\S\n]*(?P<mark>[-–*·](?=\s)|[{BULLETS}])", re.MULTILINE)
 _DIVIDED_WORD = pattern_of(

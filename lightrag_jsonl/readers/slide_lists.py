@@ -1,6 +1,6 @@
 """Marks the points of lists on slides of PowerPoint, whose bullets stand in paragraphs, placeholders or styles."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from lightrag_jsonl.readers.drawings import DRAWING
@@ -22,7 +22,8 @@ NUMBER_MARKS: Final = {"Period": "{}.", "ParenR": "{})", "ParenBoth": "({})"}
 
 def shape_text(shape: Any) -> str:
     """The paragraphs of a shape, each on a line, with the bullets and numbers of lists, indented by level."""
-    return _marked_text(shape.text_frame, shape.element.find(f"{PRESENTATION}txBody"), shape)
+    body = shape.element.find(f"{PRESENTATION}txBody")
+    return _marked_text(shape.text_frame, body, _inherited_styles(shape))
 
 
 def table_cells(shape: Any) -> Iterator[list[str]]:
@@ -31,20 +32,21 @@ def table_cells(shape: Any) -> Iterator[list[str]]:
     for row, row_element in zip(shape.table.rows, rows, strict=True):
         cells = zip(row.cells, row_element.iterfind(f"{DRAWING}tc"), strict=True)
         yield [
-            _marked_text(cell.text_frame, element.find(f"{DRAWING}txBody"), shape)
+            _marked_text(cell.text_frame, element.find(f"{DRAWING}txBody"), ())
             for cell, element in cells
         ]
 
 
-def _marked_text(frame: Any, body: Any, shape: Any) -> str:
-    """The paragraphs of a text frame, whose element is `body`, in a shape."""
+def _marked_text(frame: Any, body: Any, inherited_styles: Iterable[Any]) -> str:
+    """The paragraphs of a text frame, whose element is `body`."""
+    styles = [*body.iterfind(f"{DRAWING}lstStyle"), *inherited_styles]
     numbers: dict[int, tuple[str, int]] = {}  # of each level, the format and the last number
     lines = []
     elements = body.iterfind(f"{DRAWING}p")
     for paragraph, element in zip(frame.paragraphs, elements, strict=True):
         text = paragraph.text.replace("\v", "\n")
         level = paragraph.level
-        mark = _mark_of(element, level, shape) if text.strip() else None
+        mark = _mark_of(element, level, styles) if text.strip() else None
         kind = "" if mark is None else local_name(mark)
         if mark is not None and kind == "buAutoNum":
             format = mark.get("type", "")
@@ -63,41 +65,40 @@ def _marked_text(frame: Any, body: Any, shape: Any) -> str:
     return "\n".join(lines)
 
 
-def _mark_of(paragraph: Any, level: int, shape: Any) -> Any | None:
-    """The element for the mark of a paragraph, or for none: the paragraph's own, or the nearest inherited one."""
-    for properties in _paragraph_properties(paragraph, level, shape):
+def _mark_of(paragraph: Any, level: int, styles: Iterable[Any]) -> Any | None:
+    """The element for the mark of a paragraph, or for none: the paragraph's own, or else that of its level in the
+    nearest style.
+    """
+    level_name = f"{DRAWING}lvl{level + 1}pPr"
+    of_styles = [properties for style in styles for properties in style.iterfind(level_name)]
+    for properties in (*paragraph.iterfind(f"{DRAWING}pPr"), *of_styles):
         for element in properties:
             if local_name(element) in MARKS:
                 return element
     return None
 
 
-def _paragraph_properties(paragraph: Any, level: int, shape: Any) -> Iterator[Any]:
-    """The properties of a paragraph: its own, and those of its level in the shape, the layout and the master."""
-    yield from paragraph.iterfind(f"{DRAWING}pPr")
-    name = f"{DRAWING}lvl{level + 1}pPr"
-    styles = [shape.element.find(f".//{DRAWING}lstStyle")]
+def _inherited_styles(shape: Any) -> list[Any]:
+    """The styles of levels that a placeholder for text has from the layout and the master, the nearest first."""
     place = shape.element.find(f".//{PRESENTATION}nvPr/{PRESENTATION}ph")
-    if place is not None and place.get("type") not in WITHOUT_BODY:
-        layout = shape.part.slide.slide_layout
-        master = layout.slide_master
-        styles += [
-            _style_in(layout, "idx", place.get("idx", "0")),
-            _style_in(master, "type", "body"),
-            master.element.find(f".//{PRESENTATION}txStyles/{PRESENTATION}bodyStyle"),
-        ]
-    for style in styles:
-        if style is not None:
-            yield from style.iterfind(name)
+    if place is None or place.get("type") in WITHOUT_BODY:
+        return []
+    layout = shape.part.slide.slide_layout
+    master = layout.slide_master
+    body_style = f".//{PRESENTATION}txStyles/{PRESENTATION}bodyStyle"
+    return [
+        *_styles_in(layout, "idx", place.get("idx", "0")),
+        *_styles_in(master, "type", "body"),
+        *master.element.iterfind(body_style),
+    ]
 
 
-def _style_in(sheet: Any, attribute: str, value: str) -> Any | None:
-    """The styles of the levels in the placeholder of a layout or a master with an attribute."""
+def _styles_in(sheet: Any, attribute: str, value: str) -> Iterator[Any]:
+    """The styles of levels in the placeholders of a layout or a master with an attribute."""
     for shape in sheet.element.iter(f"{PRESENTATION}sp"):
         place = shape.find(f".//{PRESENTATION}nvPr/{PRESENTATION}ph")
         if place is not None and place.get(attribute, "0") == value:
-            return shape.find(f".//{DRAWING}lstStyle")
-    return None
+            yield from shape.iterfind(f".//{DRAWING}lstStyle")
 
 
 def _list_number(number: int, type: str) -> str:

@@ -15,16 +15,13 @@ from lightrag_jsonl.readers.pictures import (
     slide_pictures,
     without_logos,
 )
-from lightrag_jsonl.readers.slide_lists import shape_text, table_cells
+from lightrag_jsonl.readers.slide_lists import PRESENTATION, shape_text, table_cells
 from lightrag_jsonl.readers.titles import confirmed_title
 from lightrag_jsonl.text.cjk import is_cjk
 from lightrag_jsonl.text.strings import single_spaced
 
 SLIDE_PAGE_BYTES = 2_000  # of UTF-8: neighbouring slides share a page up to this length
-SLIDE_NUMBER = (
-    "{http://schemas.openxmlformats.org/presentationml/2006/main}nvPr/"
-    "{http://schemas.openxmlformats.org/presentationml/2006/main}ph[@type='sldNum']"
-)
+SLIDE_NUMBER = f"{PRESENTATION}nvPr/{PRESENTATION}ph[@type='sldNum']"
 
 
 def read_pptx(data: bytes, meter: FileMeter) -> Document:

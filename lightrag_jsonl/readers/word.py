@@ -132,12 +132,10 @@ class WordText:
         style_id = "" if style is None else style.get(f"{W}val", "")
         if text:
             level = self._levels.get(style_id, 0)
-            is_heading = level > 0
-            text = (
-                self._numbers.next_mark(paragraph, style_id or "Normal", is_heading=is_heading)
-                + text
-            )
-            yield markdown_heading(single_spaced(text), level) if is_heading else text
+            list_style = style_id or "Normal"
+            mark = self._numbers.next_mark(paragraph, list_style, is_heading=level > 0)
+            text = f"{mark}{text}"
+            yield markdown_heading(single_spaced(text), level) if level > 0 else text
         elif len(self.pictures) > earlier_pictures:
             yield ""
         for box in boxes:

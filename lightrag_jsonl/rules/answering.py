@@ -324,9 +324,10 @@ def _moment_notes(context: Context, words: FixedWords) -> list[str]:
 def _missing_words_note(
     question: str, context: Context, quotes: Sequence[Quote], language: Language
 ) -> list[str]:
-    """The names of a question that neither the quotes nor the headings above have, the numbers of names ("PEP 603") and
-        of versions ("2.7"); and its other words, if more than half of those beside its names are missing: not single letters,
-    and not words that fit any text ("say", "happened"). Of Chinese characters in a row, no two may stand in a quote.
+    """The names of a question that neither the quotes nor the headings above have, the numbers of names ("PEP 603")
+    and of versions ("2.7"); and its other words, if more than half of those beside its names are missing: not single
+    letters, and not words that fit any text ("say", "happened"). Of Chinese characters in a row, no two may stand in a
+    quote.
     """
     quoted = frozenset[str]().union(*[quote.terms | quote.setting_terms for quote in quotes])
     names = names_in_question(question, language)

@@ -213,20 +213,20 @@ class _Setting:
         is_whole_line = (
             ends_line and not _QUOTE_MARKS.sub("", text[_line_start(text, start) : start]).strip()
         )
-        begins_list = _next_point(text, end) is not None
-        if line.endswith(_LEADS_IN) and not is_last and (is_whole_line or begins_list):
+        next_point = _next_point(text, end)
+        if line.endswith(_LEADS_IN) and not is_last and (is_whole_line or next_point is not None):
             self._begin_list(start, f"{self._above} {line}" if _only_asks(self._above) else line)
             return True
-        if begins_list and self._is_point_above(text, start, end, line):
-            self._begin_list(start, line)
-            return True
-        return False
+        is_sentence = _SENTENCE_END.search(line) is not None
+        if next_point is None or is_sentence or not self._is_above(start, next_point):
+            return False
+        self._begin_list(start, line)
+        return True
 
-    def _is_point_above(self, text: str, start: int, end: int, line: str) -> bool:
-        """Whether a line is a point of a list and no sentence, and the next point stands further right."""
-        depth = _indent(self._source, _next_point(text, end) or 0) - _indent(self._source, start)
+    def _is_above(self, start: int, next_point: int) -> bool:
+        """Whether a line is a point of a list, and the next point stands further right."""
         is_point = _item_mark(self._source, start) != ""
-        return is_point and depth > 0 and _SENTENCE_END.search(line) is None
+        return is_point and _indent(self._source, next_point) > _indent(self._source, start)
 
     def stands_below_point(self, lead: str) -> bool:
         """Whether a lead is a point of a list itself: without it the points below say little."""

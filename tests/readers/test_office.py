@@ -308,7 +308,10 @@ def test_lists_on_slides_have_their_bullets_and_numbers() -> None:
             properties = paragraph._p.get_or_add_pPr()
             properties.append(parse_xml(f"<a:{mark} {nsdecls('a')}/>"))
     slide.shapes.add_textbox(0, 9_000_000, 9, 9).text_frame.text = "Seen at sea\nand on land"
-    table = slide.shapes.add_table(1, 2, 0, 9_900_000, 9, 9).table
+    table_shape = slide.shapes.add_table(1, 2, 0, 9_900_000, 9, 9)
+    place = parse_xml(f"<p:ph idx='1' {nsdecls('p')}/>")  # whose points have bullets, unlike cells
+    table_shape.element.find(".//{*}nvPr").append(place)
+    table = table_shape.table
     table.cell(0, 0).text = "Oil"
     table.cell(0, 1).text = "whale\nrape"
     for paragraph in table.cell(0, 1).text_frame.paragraphs:
