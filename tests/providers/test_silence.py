@@ -33,6 +33,26 @@ async def test_a_call_waits_while_the_server_works_on_others() -> None:
     assert answered == [0, 1, 2, 3, 4]
 
 
+async def test_the_call_sent_first_may_be_the_last_to_be_answered() -> None:
+    """A server with one slot that takes the newest call next, as threads at a lock may."""
+    silence = ServerSilence()
+    waiting: list[asyncio.Event] = []
+
+    async def call() -> None:
+        turn = asyncio.Event()
+        waiting.append(turn)
+        async with silence.limit(SILENCE):
+            await turn.wait()
+        silence.heard(is_end=True)
+
+    calls = asyncio.gather(*(call() for _ in range(5)))
+    await asyncio.sleep(0)
+    while waiting:
+        await asyncio.sleep(SILENCE / 2)
+        waiting.pop().set()
+    await calls
+
+
 async def test_a_lost_call_does_not_wait_forever() -> None:
     """Twice as many answers as were expected before it came without it."""
     silence = ServerSilence()
