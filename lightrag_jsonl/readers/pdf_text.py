@@ -27,7 +27,9 @@ DEEPEST_STEP = (
     72.0  # points from a mark to those of a list below it; what is further right is beside it
 )
 
-_MARK_OF_POINT = pattern_of(rf"^[^\S\n]*(?P<mark>[-–*·](?=\s)|[{BULLETS}])", re.MULTILINE)
+_MARK_OF_POINT = pattern_of(
+    rf"^[^\S\n]*(?P<mark>[-–*·](?=\s)|[{BULLETS}])(?=[^\n]*\w)", re.MULTILINE
+)
 _DIVIDED_WORD = pattern_of(
     r"(?<![^\W\d_])(?P<before>[^\W\d_]++)[\x02\ufffe]\n?(?P<after>[^\W\d_]++)"
 )
